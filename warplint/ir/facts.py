@@ -1,0 +1,89 @@
+"""What analyses establish, and what rules make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from warplint.ir.programs import Program
+from warplint.ir.spans import Location
+
+Severity = Literal["error", "warning", "info"]
+Confidence = Literal["high", "medium", "low"]
+Verdict = Literal["confirmed", "refuted", "inconclusive", "unprobed"]
+Reach = Literal["taped", "library", "untaped"]
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A place and what happened there (``read here``, ``overwritten here``)."""
+
+    location: Location
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One thing that an analysis is sure of.
+
+    ``kind`` names the sort of fact, ``attributes`` holds what rules select on and what their messages
+    quote (plain values only). ``labels`` tell the story of the fact, the primary place included.
+    ``definition`` is the qualified name of the function that holds it (``Class.method``, ``outer.inner``).
+    ``program`` is what a probe has to run to see the defect, None where no program could be cut.
+    """
+
+    kind: str
+    location: Location
+    attributes: Mapping[str, object]
+    labels: tuple[Label, ...]
+    definition: str
+    reach: Reach = "taped"
+    program: Program | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the probe saw. ``detail`` is one sentence; ``numbers`` go into JSON as they are.
+
+    Keys used in ``numbers``: ``tape``, ``finite_difference``, ``estimated_error`` (floats: the directional
+    derivatives at the worst input), ``inputs`` (how many input sets were compared), ``input``
+    (the name of the differentiated argument).
+    """
+
+    verdict: Verdict
+    detail: str
+    device: str | None = None
+    warp_version: str | None = None
+    numbers: Mapping[str, object] = field(default_factory=dict)
+
+
+UNPROBED = Evidence("unprobed", "not probed")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A fact that a rule selected, ready to be reported."""
+
+    rule: str
+    name: str
+    message: str
+    severity: Severity
+    confidence: Confidence
+    fact: Fact
+    evidence: Evidence = UNPROBED
+
+    @property
+    def location(self) -> Location:
+        """The primary place."""
+        return self.fact.location
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that kept warplint from doing its work on a path: what, where, what to do, as one sentence."""
+
+    path: str
+    message: str
+    line: int | None = None
+    column: int | None = None

@@ -1,0 +1,188 @@
+"""Programs: what a probe runs, and what a tape trace is.
+
+A program is the cut-down story of a finding: allocate arrays, launch the project's real kernels,
+copy, fill, open and close tapes, run ``backward``, read gradients. A tape analysis produces a whole
+program from the host code; a kernel finding is a program with one launch, whose arguments the probe
+chooses from the kernel's signature.
+
+Programs hold references to definitions, never code objects: the probe cuts the definitions out of the
+source text (see ``warplint.probe``). Everything is plain data and can be pickled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Union
+
+from warplint.ir.spans import Location
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionRef:
+    """A kernel, func or struct: the file it is in and its qualified name (``outer.inner`` if nested).
+
+    ``closure`` gives the values of the enclosing function's variables that the definition uses, where
+    the analysis knows them.
+    """
+
+    path: Path
+    qualname: str
+    closure: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A value that the analysis could not determine; the probe chooses one (``hint``: what is known of it)."""
+
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayRef:
+    """An array of the program, by the number that its ``Allocate`` has; ``view`` is an index expression or empty."""
+
+    array: int
+    view: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StructValue:
+    """An instance of a ``wp.struct`` with the values of its fields."""
+
+    struct: DefinitionRef
+    fields: Mapping[str, Argument]
+    # Two arguments with one identity are one object: Warp passes structs by value at launch time.
+    identity: int = 0
+
+
+Scalar = Union[int, float, bool, str, None, tuple]
+Argument = Union[Scalar, ArrayRef, StructValue, DefinitionRef, Unknown]
+
+
+@dataclass(frozen=True, slots=True)
+class Allocate:
+    """``array`` comes into being; ``source`` is ``zeros``, ``empty``, ``ones``, ``full``, ``array``, ``clone``, ...
+
+    ``dtype`` is the name of a Warp type (``float32``, ``vec3f``), a ``DefinitionRef`` to a struct, or None.
+    ``shape`` entries that the analysis does not know are ``Unknown``. ``requires_grad`` None is unknown.
+    ``like`` is the array that ``*_like``, ``clone`` and ``empty_like`` take after.
+    ``values`` are the contents where the analysis knows them, flat.
+    """
+
+    array: int
+    site: Location
+    source: str
+    dtype: str | DefinitionRef | None
+    shape: tuple[int | Unknown, ...] | None
+    requires_grad: bool | None
+    name: str = ""
+    like: int | None = None
+    values: tuple[float, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """``wp.launch(kernel, dim, inputs, outputs)``: arguments in the order of the kernel's parameters."""
+
+    site: Location
+    kernel: DefinitionRef
+    dim: tuple[int | Unknown, ...] | None
+    arguments: tuple[Argument, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """``wp.copy(target, source)`` or ``target.assign(source)`` from another array."""
+
+    site: Location
+    target: ArrayRef
+    source: ArrayRef
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """``array.zero_()``, ``array.fill_(value)``, or ``array.assign`` of host data (``value`` is then Unknown)."""
+
+    site: Location
+    array: ArrayRef
+    value: Argument
+
+
+@dataclass(frozen=True, slots=True)
+class TapeBegin:
+    site: Location
+    tape: int
+
+
+@dataclass(frozen=True, slots=True)
+class TapeEnd:
+    site: Location
+    tape: int
+
+
+@dataclass(frozen=True, slots=True)
+class Backward:
+    """``tape.backward(loss)``; ``seeds`` are arrays whose gradient was set by hand or passed as ``grads``."""
+
+    site: Location
+    tape: int
+    loss: ArrayRef | None
+    seeds: tuple[ArrayRef, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ZeroGradients:
+    """``tape.zero()`` (``tape``) or ``array.grad.zero_()`` (``array``)."""
+
+    site: Location
+    tape: int | None = None
+    array: ArrayRef | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadGradient:
+    """``array.grad`` is read by the host: copied out, or handed to an optimizer."""
+
+    site: Location
+    array: ArrayRef
+
+
+Operation = Union[Allocate, Launch, Copy, Fill, TapeBegin, TapeEnd, Backward, ZeroGradients, ReadGradient]
+
+#: What a probe compares. ``gradient``: the tape's gradient against finite differences of the objective.
+#: ``horizon``: the gradient summed over per-window tapes against finite differences of the whole horizon.
+#: ``chain``: the gradient with the program as it is and with ``flagged`` allocations given ``requires_grad=True``.
+Check = Literal["gradient", "finite-adjoint", "zero-adjoint", "horizon", "chain", "compile"]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelProgram:
+    """One launch of ``kernel`` with arguments that the probe chooses.
+
+    When the flagged code is in a func, ``kernel`` may be the func itself: the probe then writes a kernel around it,
+    or launches one of ``callers`` (kernels that call it), nearest first.
+    ``flagged`` are the places whose execution makes a comparison count.
+    """
+
+    kernel: DefinitionRef
+    flagged: tuple[Location, ...]
+    callers: tuple[DefinitionRef, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TapeProgram:
+    """The operations of a host program, in the order they run.
+
+    ``inputs`` are the arrays to differentiate with respect to, ``objective`` the array whose sum is differentiated
+    (the last loss when None), ``flagged`` the allocation numbers that the finding is about.
+    """
+
+    operations: tuple[Operation, ...]
+    inputs: tuple[int, ...]
+    objective: ArrayRef | None = None
+    flagged: tuple[int, ...] = ()
+
+
+Program = Union[KernelProgram, TapeProgram]

@@ -1,0 +1,30 @@
+"""Places in source text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Span(NamedTuple):
+    """A half-open range of source text: lines and columns count from 1, columns in code points."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+    def to(self, other: Span) -> Span:
+        """The span from the start of this one to the end of ``other``."""
+        return Span(self.line, self.column, other.end_line, other.end_column)
+
+    def covers(self, other: Span) -> bool:
+        """Whether ``other`` lies inside this span."""
+        return self[:2] <= other[:2] and other[2:] <= self[2:]
+
+
+class Location(NamedTuple):
+    """A span in one file."""
+
+    path: Path
+    span: Span
