@@ -98,6 +98,7 @@ def repaired_copy(label: Label, into: Path) -> Path:
 @contextmanager
 def imported(label: Label, root: Path) -> Iterator[Callable[..., Any]]:
     """The program's entry function, imported from `root`; import state and Warp's configuration are put back after."""
+    wp.init()  # fills in the cache folder, which must survive the restoration below
     options = {k: v for k, v in vars(wp.config).items() if isinstance(v, (bool, int, float, str, type(None)))}
     before = set(sys.modules)
     sys.path.insert(0, str(root / label.path))
