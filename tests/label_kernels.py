@@ -21,7 +21,8 @@ import numpy as np
 import warp as wp
 
 KERNELS = Path(__file__).parent / "fixtures" / "kernels"
-MARK = re.compile(r"# (expect|ok): (WP\d{3})")
+MARK = re.compile(r"# (todo-expect|expect|ok): (WP\d{3})")
+"""`todo-expect` marks a wrong adjoint that no rule is asked to find yet."""
 AGREE = 1.0e-2
 DISAGREE = 5.0e-2
 POINTS = 3
@@ -86,7 +87,7 @@ def labels(module: ModuleType) -> list[KernelLabel]:
         found.append(
             KernelLabel(
                 value,
-                frozenset(rule for kind, rule in marks if kind == "expect"),
+                frozenset(rule for kind, rule in marks if kind != "ok"),
                 frozenset(rule for kind, rule in marks if kind == "ok"),
                 bool(options["enable_backward"]),
             )
