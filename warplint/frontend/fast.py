@@ -109,9 +109,7 @@ class _Reader:
         return ir.AugAssign(self.span(node), self.expr(node.target), operator, self.expr(node.value))
 
     def ann_assign(self, node: ast.AnnAssign) -> ir.Stmt:
-        return ir.AnnAssign(
-            self.span(node), self.expr(node.target), self.expr(node.annotation), self.maybe(node.value)
-        )
+        return ir.AnnAssign(self.span(node), self.expr(node.target), self.expr(node.annotation), self.maybe(node.value))
 
     def expr_stmt(self, node: ast.Expr) -> ir.Stmt:
         return ir.ExprStmt(self.span(node), self.expr(node.value))
@@ -245,9 +243,7 @@ class _Reader:
         positional = [*node.posonlyargs, *node.args]
         defaults: list[ast.expr | None] = [None] * (len(positional) - len(node.defaults))
         defaults.extend(node.defaults)
-        found = [
-            self._parameter(arg, default, "positional") for arg, default in zip(positional, defaults, strict=True)
-        ]
+        found = [self._parameter(arg, default, "positional") for arg, default in zip(positional, defaults, strict=True)]
         if node.vararg:
             found.append(self._parameter(node.vararg, None, "*"))
         for arg, default in zip(node.kwonlyargs, node.kw_defaults, strict=True):

@@ -8,10 +8,11 @@ behind its decorators; a compound statement ends where its last statement does.
 from __future__ import annotations
 
 import ast
+import re
 import unicodedata
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Union
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
@@ -20,7 +21,16 @@ from warplint.frontend.operators import AUGMENTED, BINARY, COMPARISON, UNARY
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Span
 
-_Line = Union[cst.BaseStatement, cst.BaseSmallStatement]
+# CPython's own limit for brackets, and more operations than any person writes in one expression.
+_MAX_DEPTH = 200
+_MAX_CLAUSES = 1000
+_DEEP = re.compile(
+    r"(?:(?:[-+~]|not\b|await\b|lambda:)\s*){200}"
+    r"|(?:[-+*/%@&|^.]+\s*\w+\s*){2000}"
+    r"|(?:\bif\b[^\n]*\belse\b\s*){200}"
+)
+_FORM_FEED = re.compile(r"^[ \t]*\f[ \t\f]*[^\s#]", re.MULTILINE)
+
 #: A place: line and column, both from 1.
 _Point = tuple[int, int]
 
@@ -30,6 +40,7 @@ def read(text: str, first_line: int = 1) -> tuple[ir.Stmt, ...]:
 
     Raises SyntaxError, with line and column in the file, where LibCST cannot parse the text.
     """
+    _check(text, first_line)
     try:
         module = cst.parse_module(text)
     except cst.ParserSyntaxError as error:
@@ -39,11 +50,34 @@ def read(text: str, first_line: int = 1) -> tuple[ir.Stmt, ...]:
         raise SyntaxError(f"the text is not valid Unicode: {error}", (None, first_line, 1, None)) from None
     # A module fresh from the parser holds no node twice, so it need not be copied.
     wrapper = MetadataWrapper(module, unsafe_skip_copy=True)
-    reader = _Visitor(wrapper.resolve(PositionProvider), first_line - 1)
+    try:
+        positions = wrapper.resolve(PositionProvider)
+    except KeyError:  # LibCST hides the RecursionError behind the lack of a position
+        raise RecursionError from None
+    reader = _Visitor(positions, first_line - 1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # invalid escapes are not our subject
         wrapper.module.visit(reader)
     return reader.statements(wrapper.module.body)
+
+
+def _check(text: str, first_line: int) -> None:
+    """Keeps from LibCST what it cannot read.
+
+    It crashes the process where brackets or operators nest some thousand levels deep. It forgets a form feed in front of
+    code, so that columns would be wrong.
+    """
+    depth = 0
+    for bracket in re.finditer(r"[(\[{]|[)\]}]", text):
+        depth += 1 if bracket[0] in "([{" else -1
+        if depth > _MAX_DEPTH:
+            raise RecursionError("too many nested brackets")
+    if _DEEP.search(text) or text.count("elif") > _MAX_CLAUSES:
+        raise RecursionError("too many nested operations")
+    found = _FORM_FEED.search(text)
+    if found:
+        line = first_line + text.count("\n", 0, found.start())
+        raise SyntaxError("LibCST loses the form feed in front of this code", (None, line, 1, None))
 
 
 class _Visitor(cst.CSTVisitor):
@@ -401,8 +435,10 @@ class _Visitor(cst.CSTVisitor):
     def leave_Call(self, original_node: cst.Call) -> None:
         args, keywords = self._arguments(original_node.args)
         span = self._span(original_node)
-        if len(args) == 1 and isinstance(args[0], ir.Comprehension) and isinstance(
-            original_node.args[0].value, cst.GeneratorExp
+        if (
+            len(args) == 1
+            and isinstance(args[0], ir.Comprehension)
+            and isinstance(original_node.args[0].value, cst.GeneratorExp)
         ):
             generator = original_node.args[0].value
             if not generator.lpar:

@@ -460,7 +460,7 @@ Stmt = Union[
 
 def children(node: Node) -> Iterator[Node]:
     """The nodes directly inside ``node``, in the order of its fields."""
-    for name in node.__match_args__:  # type: ignore[attr-defined]  # the names of its fields
+    for name in node.__match_args__:  # the names of its fields
         value = getattr(node, name)
         if isinstance(value, Node):
             yield value

@@ -72,17 +72,15 @@ _SCOPES = {"lambda", "genexpr", "listcomp", "setcomp", "dictcomp", "__annotate__
 
 
 def split(
-    text: str, table: symtable.SymbolTable, read: Callable[[str, int], tuple[ir.Stmt, ...]] | None = None
+    text: str, table: symtable.SymbolTable, read: Callable[[str, int], tuple[ir.Stmt, ...]]
 ) -> tuple[Region, ...]:
     """The regions of ``text`` in order. ``table`` is its symbol table.
 
-    ``read`` is asked for the statements of the whole text if splitting by lines fails. Raises SyntaxError where it does.
+    ``read`` is asked for the statements of the whole text if splitting by lines fails; what it raises passes through.
     """
     regions = _scan(text)
     if regions is not None and _agrees(regions, table):
         return regions
-    if read is None:
-        from warplint.frontend.fast import read
     return group(text, read(text, 1))
 
 
@@ -105,6 +103,19 @@ def group(text: str, statements: tuple[ir.Stmt, ...]) -> tuple[Region, ...]:
             starts.append((offsets[line - 1], *_described(statement)))
         previous = statement.span.end_line
     return _regions(text, starts)
+
+
+def grouped(regions: tuple[Region, ...], statements: tuple[ir.Stmt, ...]) -> dict[int, tuple[ir.Stmt, ...]]:
+    """The statements that stand in each region, by the region's first line."""
+    found: dict[int, list[ir.Stmt]] = {region.line: [] for region in regions}
+    starts = iter(regions)
+    region = next(starts, None)
+    for statement in statements:
+        while region is not None and statement.span.line > region.end_line:
+            region = next(starts, None)
+        assert region is not None
+        found[region.line].append(statement)
+    return {line: tuple(inside) for line, inside in found.items()}
 
 
 def _described(statement: ir.Stmt) -> tuple[RegionKind, tuple[str, ...]]:
@@ -133,24 +144,26 @@ def _scan(text: str) -> tuple[Region, ...] | None:
         position = match.start()
         depth += _brackets(code, previous, position)
         previous = position
-        group = match.lastgroup
+        what = match.lastgroup
         if depth or (position and code[position - 1] == "\\"):
-            if depth < 0 or group in ("def", "class", "import"):
+            if depth < 0 or what in ("def", "class", "import"):
                 return None  # a string that was not seen as one, as a format string may be from Python 3.12 on
             continue
-        if group == "clause":
+        if what == "clause":
             continue
         if decorated:
-            if group not in ("def", "class"):
+            if what == "decorator":
+                continue
+            if what not in ("def", "class"):
                 return None
-            starts[-1] = (starts[-1][0], *_kind(group, match[group]))
+            starts[-1] = (starts[-1][0], *_kind(what, match[what]))
             decorated = False
             continue
-        decorated = group == "decorator"
-        if group in ("def", "class", "assign"):
-            starts.append((position, *_kind(group, match[group])))
+        decorated = what == "decorator"
+        if what in ("def", "class", "assign"):
+            starts.append((position, *_kind(what, match[what])))
         else:
-            starts.append((position, "import" if group == "import" else "other", ()))
+            starts.append((position, "import" if what == "import" else "other", ()))
     if decorated or depth + _brackets(code, previous, len(code)):
         return None
     for index, (start, kind, _) in enumerate(starts):
@@ -180,8 +193,8 @@ def _brackets(code: str, start: int, end: int) -> int:
     )
 
 
-def _kind(group: str, name: str) -> tuple[RegionKind, tuple[str, ...]]:
-    kind: RegionKind = "def" if group == "def" else "class" if group == "class" else "assign"
+def _kind(what: str, name: str) -> tuple[RegionKind, tuple[str, ...]]:
+    kind: RegionKind = "def" if what == "def" else "class" if what == "class" else "assign"
     # Python's parser normalizes identifiers (PEP 3131).
     return kind, (name if name.isascii() else unicodedata.normalize("NFKC", name),)
 

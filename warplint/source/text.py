@@ -40,7 +40,9 @@ def read_bytes(path: Path) -> bytes | Problem:
             )
         return path.read_bytes()
     except OSError as error:
-        return Problem(str(path), f"cannot read the file: {error.strerror or error}; check the path and its permissions")
+        return Problem(
+            str(path), f"cannot read the file: {error.strerror or error}; check the path and its permissions"
+        )
     except ValueError as error:  # a null byte in the path
         return Problem(str(path), f"cannot read the file: {error}; check the path")
 
