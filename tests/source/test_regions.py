@@ -92,7 +92,7 @@ def summary(text: str) -> list[tuple[str, tuple[str, ...], int]]:
 def test_split_is_what_python_parses(text: str) -> None:
     found = regions(text)
     assert [region.line for region in found] == lines_by_python(text)
-    for region, following in zip(found, found[1:]):
+    for region, following in zip(found, found[1:], strict=False):
         assert region.end == following.start
         assert region.end_line + 1 == following.line
     for region in found:

@@ -1,7 +1,7 @@
 """Source text to IR, by two readers that give the same tree.
 
-``fast`` reads everything; ``visitor``, the LibCST reader, reads what is reported and what Python's own parser is too old
-for. LibCST is imported when it is first needed.
+``fast`` reads everything; ``visitor``, the LibCST reader, reads what is reported and what Python's own parser is too
+old for. LibCST is imported when it is first needed.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def precise(project: Project, places: Iterable[tuple[Path, int]]) -> Project:
 def read_with_libcst(text: str, first_line: int = 1) -> tuple[ir.Stmt, ...]:
     """The statements of ``text`` by the LibCST visitor, or by the fast reader where LibCST fails on valid code.
 
-    LibCST does not know some rare forms (``(a): int``, a form feed before code, ``class A(metaclass=B, *C)``) and needs more
-    stack for an expression than the fast reader. Raises SyntaxError and RecursionError as the fast reader does.
+    LibCST does not know some rare forms (``(a): int``, a form feed before code, ``class A(metaclass=B, *C)``) and needs
+    more stack for an expression than the fast reader. Raises SyntaxError and RecursionError as the fast reader does.
     """
     from warplint.frontend import visitor
 

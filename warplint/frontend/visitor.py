@@ -57,15 +57,18 @@ def read(text: str, first_line: int = 1) -> tuple[ir.Stmt, ...]:
     reader = _Visitor(positions, first_line - 1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # invalid escapes are not our subject
-        wrapper.module.visit(reader)
+        try:
+            wrapper.module.visit(reader)
+        except cst.CSTValidationError as error:
+            raise SyntaxError(str(error), (None, first_line, 1, None)) from None
     return reader.statements(wrapper.module.body)
 
 
 def _check(text: str, first_line: int) -> None:
     """Keeps from LibCST what it cannot read.
 
-    It crashes the process where brackets or operators nest some thousand levels deep. It forgets a form feed in front of
-    code, so that columns would be wrong.
+    It crashes the process where brackets or operators nest some thousand levels deep. It forgets a form feed in front
+    of code, so that columns would be wrong.
     """
     depth = 0
     for bracket in re.finditer(r"[(\[{]|[)\]}]", text):
@@ -442,7 +445,7 @@ class _Visitor(cst.CSTVisitor):
         ):
             generator = original_node.args[0].value
             if not generator.lpar:
-                # The call's parentheses are also the generator's. The opening one ends where the space behind it starts.
+                # The call's parentheses are also the generator's; the space behind the opening one tells where it is.
                 line, column = self._start(original_node.whitespace_before_args)
                 whole = Span(line, column - 1, span.end_line, span.end_column)
                 args = (ir.Comprehension(whole, "generator", None, args[0].element, args[0].generators),)

@@ -153,7 +153,7 @@ class Module:
         return tuple(self._bindings)
 
     def functions(self, pattern: re.Pattern[str] | None = None) -> Iterator[Definition]:
-        """Every function in the file, outer ones first. With ``pattern``, only regions whose text it matches are read."""
+        """Every function in the file, outer ones first. With ``pattern``, only regions whose text matches are read."""
         for region in self.regions:
             if region.kind in ("import", "assign"):
                 continue

@@ -1,8 +1,8 @@
 """Regions: the top-level statements of a file, found without parsing it.
 
-A region is the unit of reading. Splitting blanks out strings and comments and then looks only at lines that start in the
-first column, which costs a small part of a parse. The symbol table that Python made while it checked the file tells
-whether the split is right; where it is not, the whole file is read and split by its statements.
+A region is the unit of reading. Splitting blanks out strings and comments and then looks only at lines that start in
+the first column, which costs a small part of a parse. The symbol table that Python made while it checked the file
+tells whether the split is right; where it is not, the whole file is read and split by its statements.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def read_bytes(path: Path) -> bytes | Problem:
 
 
 def decode(path: Path, data: bytes) -> str | Problem:
-    """The text of ``data`` by its byte-order mark or coding line (PEP 263), UTF-8 without either; newlines become LF."""
+    """The text of ``data`` by its byte-order mark or coding line (PEP 263), else as UTF-8; newlines become LF."""
     if data.startswith(_UTF_MARKS):
         return Problem(str(path), "the file is in UTF-16 or UTF-32, which Python does not read; save it as UTF-8", 1)
     if b"\0" in data:
