@@ -184,9 +184,7 @@ class Walrus(Node):
 
 @dataclass(frozen=True, slots=True)
 class Format(Node):
-    """An f-string; only the expressions in it are kept."""
-
-    values: tuple[Expr, ...]
+    """An f-string. Its parts are not kept: before Python 3.12 the parser gives them no true places."""
 
 
 @dataclass(frozen=True, slots=True)
