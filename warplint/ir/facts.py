@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from warplint.ir.programs import Program
+from warplint.ir.programs import Check, Program
 from warplint.ir.spans import Location
 
 Severity = Literal["error", "warning", "info"]
@@ -63,7 +63,10 @@ UNPROBED = Evidence("unprobed", "not probed")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A fact that a rule selected, ready to be reported."""
+    """A fact that a rule selected, ready to be reported.
+
+    ``check`` is what the rule has a probe compare, None where nothing can be run.
+    """
 
     rule: str
     name: str
@@ -72,6 +75,7 @@ class Finding:
     confidence: Confidence
     fact: Fact
     evidence: Evidence = UNPROBED
+    check: Check | None = "gradient"
 
     @property
     def location(self) -> Location:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -83,9 +84,10 @@ class Configurations:
 
     def _table(self, path: Path, text: bytes, nested: bool) -> Mapping[str, object] | None:
         """The table of warplint's keys in ``text``, None where there is none (complained about if broken)."""
-        try:
+        # Late: most runs read no configuration.
+        if sys.version_info >= (3, 11):
             import tomllib
-        except ModuleNotFoundError:  # Python 3.10
+        else:
             import tomli as tomllib
         try:
             document = tomllib.loads(text.decode("utf-8"))
