@@ -49,7 +49,9 @@ def snippet(
         yield from _file(primary, severity, group, lines(path), width, style)
 
 
-def _file(primary: Location, labels: Sequence[Label], text: Sequence[str], width: int, style: Style) -> Iterator[str]:
+def _file(
+    primary: Location, severity: Severity, labels: Sequence[Label], text: Sequence[str], width: int, style: Style
+) -> Iterator[str]:
     bar = style.frame(f"{' ' * width} |")
     marks: dict[int, list[_Mark]] = {}
     for label in labels:
