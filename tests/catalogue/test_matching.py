@@ -31,7 +31,13 @@ RULE = Rule(
 )
 
 
-def fact(line: int = 1, path: str = "/a.py", kind: str = "value-forgotten", reach: Reach = "taped", **attributes: object) -> Fact:  # fmt: skip
+def fact(
+    line: int = 1,
+    path: str = "/a.py",
+    kind: str = "value-forgotten",
+    reach: Reach = "taped",
+    **attributes: object,
+) -> Fact:
     place = Location(Path(path), Span(line, 1, line, 5))
     values = {"operator": "*", "active": True, "target": "a[i]", **attributes}
     return Fact(kind, place, values, (), "f", reach)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from warplint.ir.facts import Finding
 from warplint.report.model import Report, evidence_line
-from warplint.report.snippets import snippet
+from warplint.report.snippets import gutter_width, snippet
 from warplint.report.style import PLAIN, Style
 from warplint.report.summary import summary
 
@@ -32,19 +32,20 @@ def _block(finding: Finding, report: Report, style: Style) -> Iterator[str]:
     yield f"{head} {style.strong(f'{finding.name}: {finding.message}')}"
     yield from snippet(finding.location, finding.severity, finding.fact.labels, report.lines, style)
     verdict = finding.evidence.verdict
-    yield from _note(style.verdict(verdict), verdict, evidence_line(finding).removeprefix(verdict), style)
+    notes: list[tuple[str, str, str]] = [
+        (verdict, style.verdict(verdict), evidence_line(finding).removeprefix(verdict))
+    ]
     reach = _REACH[finding.fact.reach]
     if reach is not None:
-        yield from _note("reach", "reach", f": {reach}", style)
+        notes.append(("reach", style.strong("reach"), f": {reach}"))
     rule = report.rules.get(finding.rule)
     if rule is not None:
-        yield from _note("help", "help", f": {' '.join(rule.fix.help.split())}", style)
-
-
-def _note(painted: str, title: str, text: str, style: Style) -> Iterator[str]:
-    """``= title text``, wrapped. The title is painted after wrapping, as colours have no width."""
-    for number, line in enumerate(textwrap.wrap(f"{title}{text}", _WIDTH, break_long_words=False)):
-        if number == 0:
-            yield f"  {style.frame('=')} {style.strong(painted)}{line[len(title) :]}"
-        else:
-            yield f"    {line}"
+        notes.append(("help", style.strong("help"), f": {' '.join(rule.fix.help.split())}"))
+    gutter = " " * gutter_width(finding.location, finding.fact.labels)
+    for title, painted, text in notes:
+        # The title is painted after wrapping, as colours have no width.
+        for number, line in enumerate(textwrap.wrap(title + text, _WIDTH, break_long_words=False)):
+            if number == 0:
+                yield f"{gutter} {style.frame('=')} {painted}{line[len(title) :]}"
+            else:
+                yield f"{gutter}   {line}"

@@ -21,7 +21,7 @@ class Report:
 
     ``findings`` are shown, in the order of their places; those that a probe refuted are among them only on request,
     and in ``refuted`` otherwise. ``rules`` are the rules of the findings by id. ``files`` are the linted files.
-    ``device`` is where the probe ran, None if none did; ``warp_version`` the installed Warp, None if there is none.
+    ``warp_version`` is the installed Warp, None if there is none or it was not looked up.
     """
 
     version: str
@@ -32,11 +32,10 @@ class Report:
     files: tuple[Path, ...]
     rules: Mapping[str, Rule]
     lines: Lines
-    stdin_name: Path | None = None
 
     @property
     def device(self) -> str | None:
-        """Where the probe ran."""
+        """Where the probe ran, None if it did not."""
         for finding in (*self.findings, *self.refuted):
             if finding.evidence.device is not None:
                 return finding.evidence.device

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,8 +29,13 @@ class _Mark:
     last: int
 
 
+def gutter_width(primary: Location, labels: Sequence[Label]) -> int:
+    """How many characters the line numbers beside a snippet take."""
+    return len(str(max([primary.span.line, *(label.location.span.line for label in labels)])))
+
+
 def snippet(
-    primary: Location, severity: Severity, labels: Iterable[Label], lines: Lines, style: Style
+    primary: Location, severity: Severity, labels: Sequence[Label], lines: Lines, style: Style
 ) -> Iterator[str]:
     """The labelled lines of the file of ``primary``, then those of other files, each under its path."""
     by_path: dict[Path, list[Label]] = {primary.path: []}
@@ -39,8 +44,7 @@ def snippet(
     own = by_path[primary.path]
     if not any(label.location == primary for label in own):
         own.append(Label(primary, ""))
-    last_line = max(label.location.span.line for group in by_path.values() for label in group)
-    width = len(str(last_line))
+    width = gutter_width(primary, labels)
     for path, group in by_path.items():
         first = primary if path == primary.path else min(label.location for label in group)
         arrow = "-->" if path == primary.path else ":::"
