@@ -25,7 +25,7 @@ ROOMS = {
     # The flow itself.
     "selection": {"ir", "catalogue", "settings"},
     "analysis": {"ir", "source", "frontend", "kernels", "tapes"},
-    "pipeline": {"ir", "source", "report", "settings", "probe", "selection", "analysis"},
+    "pipeline": {"ir", "source", "catalogue", "report", "settings", "probe", "selection", "analysis"},
     "cli": {"settings", "pipeline", "report", "catalogue"},
     "__main__": {"cli"},
     "__init__": set(),
@@ -72,7 +72,7 @@ def test_imports(path: Path) -> None:
         parts = name.split(".")
         if parts[0] == "warplint":
             target = parts[1]
-            if target not in ROOMS:  # `warplint.__version__`
+            if target == "__version__":
                 continue
             assert target == own or target in ROOMS[own], f"{own} must not import {name}"
         elif parts[0] in LIBRARIES:

@@ -6,8 +6,9 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import warplint
+from warplint import __version__
 from warplint.analysis import analyse_files, available_cpus, new_project
 from warplint.ir.facts import Finding
 from warplint.report.model import Report
@@ -16,6 +17,9 @@ from warplint.settings.configuration import Configuration, Configurations
 from warplint.settings.discovery import discover
 from warplint.settings.options import STDIN, Options
 from warplint.source.project import Module, Project
+
+if TYPE_CHECKING:
+    from warplint.catalogue.rule import Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,19 +61,20 @@ def run(options: Options, stdin: bytes | None = None) -> Outcome:
 
     # 5. Whether it is so.
     governing = configurations.nearest(_common_folder(options.paths))
-    findings = _probed(findings, project, options, governing)
+    rules = selection.rules_of(findings)
+    findings = _probed(findings, rules, project, options, governing)
 
     # 6. What to tell.
     problems += [*configurations.problems, *selection.problems]
     shown = [finding for finding in findings if options.show_refuted or finding.evidence.verdict != "refuted"]
     report = Report(
-        version=warplint.__version__,
+        version=__version__,
         warp_version=installed_warp() if findings or options.output_format == "json" else None,
         findings=tuple(shown),
         refuted=tuple(finding for finding in findings if finding not in shown),
         problems=tuple(sorted(problems, key=lambda problem: (problem.path, problem.line or 0))),
         files=files,
-        rules=selection.rules_of(findings),
+        rules=rules,
         lines=lambda path: _lines(project, path, contents),
     )
     tracebacks = {analysis.path: analysis.traceback for analysis in analyses if analysis.traceback is not None}
@@ -86,15 +91,26 @@ def installed_warp() -> str | None:
         return None
 
 
-def _probed(findings: list[Finding], project: Project, options: Options, governing: Configuration) -> list[Finding]:
+def _probed(
+    findings: list[Finding],
+    rules: Mapping[str, Rule],
+    project: Project,
+    options: Options,
+    governing: Configuration,
+) -> list[Finding]:
     """``findings`` with the evidence of a probe, unless the command line or the configuration turn it off."""
     wanted = options.probe if options.probe is not None else governing.probe
-    if not findings or wanted is False:
+    places = [number for number, finding in enumerate(findings) if rules[finding.rule].probe.kind != "none"]
+    if not places or wanted is False:
         return findings
     from warplint.probe import ProbeOptions, probe
 
-    evidence = probe(findings, project, ProbeOptions(device=options.device or governing.device or "auto"))
-    return [replace(finding, evidence=seen) for finding, seen in zip(findings, evidence, strict=True)]
+    probe_options = ProbeOptions(device=options.device or governing.device or "auto")
+    evidence = probe([findings[number] for number in places], project, probe_options)
+    probed = list(findings)
+    for number, seen in zip(places, evidence, strict=True):
+        probed[number] = replace(findings[number], evidence=seen)
+    return probed
 
 
 def _common_folder(paths: Iterable[str]) -> Path:

@@ -55,6 +55,16 @@ def test_a_fact_that_a_rule_selects_is_a_finding() -> None:
     assert found.check == "gradient"
 
 
+def test_a_rule_says_what_its_probe_compares() -> None:
+    (found,) = findings(fact(), rule=replace(RULE, probe=Probe("horizon")))
+    assert found.check == "horizon"
+
+
+def test_a_rule_without_a_probe_says_why() -> None:
+    (found,) = findings(fact(), rule=replace(RULE, probe=Probe("none", "it is a matter of taste")))
+    assert (found.evidence.verdict, found.evidence.detail) == ("unprobed", "not probed: it is a matter of taste")
+
+
 @pytest.mark.parametrize(
     "attributes",
     [{"operator": "+"}, {"active": False}, {"active": 1}, {"active": None}, {"operator": None}],

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from warplint.catalogue.rule import Rule
 from warplint.catalogue.versions import VersionRange
-from warplint.ir.facts import Fact, Finding, Reach, Severity
+from warplint.ir.facts import Evidence, Fact, Finding, Reach, Severity
 
 _WEAKER: dict[Severity, Severity] = {"error": "warning", "warning": "info", "info": "info"}
 _STRENGTH: dict[Severity, int] = {"error": 2, "warning": 1, "info": 0}
@@ -48,15 +49,10 @@ def _finding(rule: Rule, fact: Fact) -> Finding:
         raise ValueError(
             f"{rule.path}: the message quotes {error}, which facts of kind `{fact.kind}` do not have"
         ) from None
-    return Finding(
-        rule=rule.id,
-        name=rule.name,
-        message=message,
-        severity=_severity(rule.severity, fact.reach),
-        confidence=rule.confidence,
-        fact=fact,
-        check=None if rule.probe.kind == "none" else rule.probe.kind,
-    )
+    finding = Finding(rule.id, rule.name, message, _severity(rule.severity, fact.reach), rule.confidence, fact)
+    if rule.probe.kind == "none":
+        return replace(finding, evidence=Evidence("unprobed", f"not probed: {rule.probe.reason}"))
+    return replace(finding, check=rule.probe.kind)
 
 
 def _severity(severity: Severity, reach: Reach) -> Severity:

@@ -63,10 +63,7 @@ UNPROBED = Evidence("unprobed", "not probed")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A fact that a rule selected, ready to be reported.
-
-    ``check`` is what the rule has a probe compare, None where nothing can be run.
-    """
+    """A fact that a rule selected, ready to be reported."""
 
     rule: str
     name: str
@@ -75,7 +72,8 @@ class Finding:
     confidence: Confidence
     fact: Fact
     evidence: Evidence = UNPROBED
-    check: Check | None = "gradient"
+    #: What its probe compares; the rule says so.
+    check: Check = "gradient"
 
     @property
     def location(self) -> Location:
