@@ -21,7 +21,7 @@ class BrokenProject:
 
 
 def test_an_internal_error_is_one_line_with_its_traceback_beside() -> None:
-    result = analysis.analyse_file(BrokenProject(), Path("/a.py"))  # type: ignore[arg-type]
+    result = analysis.analyse_file(BrokenProject(), (), Path("/a.py"))  # type: ignore[arg-type]
     assert result.facts == ()
     assert result.problem is not None and result.traceback is not None
     assert result.problem.message == (
@@ -36,7 +36,9 @@ def test_a_process_that_dies_costs_the_file_that_killed_it(tmp_path: Path, monke
     files = [tmp_path / f"{number:03}.py" for number in range(80)]
     deadly = files[37]
 
-    def analyse_file(project: Project, path: Path, data: bytes | None = None) -> analysis.FileAnalysis:
+    def analyse_file(
+        project: Project, roots: tuple[Path, ...], path: Path, data: bytes | None = None
+    ) -> analysis.FileAnalysis:
         if path == deadly:
             os.kill(os.getpid(), signal.SIGKILL)
         return analysis.FileAnalysis(path)

@@ -14,7 +14,7 @@ from warplint.ir.facts import Fact, Problem
 if TYPE_CHECKING:
     from concurrent.futures import Future, ProcessPoolExecutor
 
-    from warplint.source.project import Project
+    from warplint.source.project import Module, Project
 
 #: Fewer files than this are analysed sooner than other processes start.
 PARALLEL_FROM = 64
@@ -46,23 +46,51 @@ def analyse_files(
     """Analyse every file, in the order given. ``contents`` stands for files that are not read from disk."""
     jobs = min(jobs, len(files) * _CHUNKS_PER_JOB // PARALLEL_FROM)
     if jobs < 2 or len(files) < PARALLEL_FROM:
-        return tuple(analyse_file(project, path, contents.get(path)) for path in files)
+        return tuple(analyse_file(project, roots, path, contents.get(path)) for path in files)
     return tuple(_in_parallel(files, roots, contents, jobs))
 
 
-def analyse_file(project: Project, path: Path, data: bytes | None = None) -> FileAnalysis:
+def analyse_file(project: Project, roots: tuple[Path, ...], path: Path, data: bytes | None = None) -> FileAnalysis:
     """The facts of one file. A mistake of ours costs this file only."""
     try:
         module = project.load(path, data)
         if isinstance(module, Problem):
             return FileAnalysis(path, problem=module)
-        from warplint import kernels, tapes
-
-        return FileAnalysis(path, (*kernels.analyse(project, module), *tapes.analyse(project, module)))
+        facts = _facts(project, module)
+        if facts:
+            facts = _confirmed_by_libcst(module, facts, roots, data)
+        return FileAnalysis(path, facts)
     except Exception as error:
         what = f"internal error: {type(error).__name__}: {' '.join(str(error).split())[:200]}"
         problem = Problem(str(path), f"{what}; please report it with what `--verbose` shows, the file was not linted")
         return FileAnalysis(path, problem=problem, traceback=traceback.format_exc())
+
+
+def _facts(project: Project, module: Module) -> tuple[Fact, ...]:
+    from warplint import kernels, tapes
+
+    return (*kernels.analyse(project, module), *tapes.analyse(project, module))
+
+
+def _confirmed_by_libcst(
+    module: Module, facts: Iterable[Fact], roots: tuple[Path, ...], data: bytes | None
+) -> tuple[Fact, ...]:
+    """The facts of a module once more, with the definitions that hold them read by LibCST.
+
+    Python's own parser is fast enough to read everything; LibCST reads what is going to be reported.
+    """
+    from warplint.frontend import fast, visitor
+    from warplint.source.project import Project
+
+    lines = [fact.location.span.line for fact in facts if fact.location.path == module.path]
+    precise = frozenset(
+        (module.path, region.line)
+        for region in module.regions
+        if any(region.line <= line <= region.end_line for line in lines)
+    )
+    project = Project(fast.read, roots, visitor.read, precise)
+    again = project.load(module.path, data)
+    return () if isinstance(again, Problem) else _facts(project, again)
 
 
 def available_cpus() -> int:
@@ -75,6 +103,7 @@ def available_cpus() -> int:
 # --- several processes ---
 
 _project: Project | None = None
+_roots: tuple[Path, ...] = ()
 _contents: Mapping[Path, bytes] = {}
 
 
@@ -84,14 +113,13 @@ def _start(roots: tuple[Path, ...], contents: Mapping[Path, bytes]) -> None:
 
     # An interrupt goes to the whole group; the parent ends the workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    global _project, _contents
-    _project = new_project(roots)
-    _contents = contents
+    global _project, _roots, _contents
+    _project, _roots, _contents = new_project(roots), roots, contents
 
 
 def _work(files: Sequence[Path]) -> tuple[FileAnalysis, ...]:
     assert _project is not None
-    return tuple(analyse_file(_project, path, _contents.get(path)) for path in files)
+    return tuple(analyse_file(_project, _roots, path, _contents.get(path)) for path in files)
 
 
 def _in_parallel(
