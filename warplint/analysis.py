@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 from warplint.ir.facts import Fact, Problem
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future, ProcessPoolExecutor
-
     from warplint.source.project import Module, Project
 
 #: Fewer files than this are analysed sooner than other processes start.
@@ -159,14 +157,8 @@ def _run(
                 except BrokenProcessPool:
                     results.append(None)
         except BaseException:
-            _stop(pool, futures)
+            # End the workers at once, instead of letting them finish what nobody waits for.
+            for process in list((pool._processes or {}).values()):
+                process.terminate()
             raise
     return results
-
-
-def _stop(pool: ProcessPoolExecutor, futures: Iterable[Future[tuple[FileAnalysis, ...]]]) -> None:
-    """End the workers at once, instead of letting them finish what nobody waits for."""
-    for future in futures:
-        future.cancel()
-    for process in list((pool._processes or {}).values()):
-        process.terminate()

@@ -317,6 +317,25 @@ class TestManyFiles:
         assert len(hits(one)) == 67
         assert one.returncode == 2
 
+    def test_an_interrupt_is_quiet_and_leaves_no_process_behind(self, many: Path) -> None:
+        for number in range(3000):
+            (many / f"more{number}.py").write_text(CARRIED)
+        command = [sys.executable, "-m", "warplint", "--no-probe", "--jobs", "3", "."]
+        with subprocess.Popen(
+            command,
+            cwd=many,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment(),
+            start_new_session=True,
+        ) as process:
+            time.sleep(1.5)
+            os.killpg(process.pid, signal.SIGINT)
+            out, err = process.communicate(timeout=30)
+        assert (process.returncode, out, err) == (130, b"", b"warplint: interrupted\n")
+        with pytest.raises(ProcessLookupError):
+            os.killpg(process.pid, 0)
+
 
 def test_json(project: Path, warplint: Command) -> None:
     done = warplint("--no-probe", "--output-format", "json", ".", "nowhere.py")
