@@ -65,7 +65,7 @@ def _check_parser() -> argparse.ArgumentParser:
     output = parser.add_argument_group("output")
     output.add_argument("--output-format", choices=OUTPUT_FORMATS, default="full", help="full is the default")
     output.add_argument("--color", choices=COLORS, default="auto", help="auto: on a terminal, unless NO_COLOR is set")
-    output.add_argument("--verbose", action="store_true", help="say what is done, and show tracebacks")
+    output.add_argument("--verbose", action="store_true", help="show the tracebacks of internal errors")
 
     files = parser.add_argument_group("files")
     files.add_argument("--stdin-filename", metavar="PATH", help="the file that the text on standard input belongs to")
@@ -137,7 +137,7 @@ def _check(options: Options) -> int:
 
     stdin = sys.stdin.buffer.read() if STDIN in options.paths else None
     try:
-        outcome = run(options, stdin)
+        outcome = run(options, stdin, _show_progress if sys.stderr.isatty() else None)
     except UnknownSelector as error:
         _say(str(error))
         return FAILED
@@ -191,6 +191,12 @@ def _colored(options: Options) -> bool:
     if options.color != "auto":
         return options.color == "always"
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _show_progress(done: int, total: int) -> None:
+    """A line on a terminal that is overwritten, and gone in the end."""
+    text = f"probing {done} of {total}" if done < total else ""
+    print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
 
 
 def _say(message: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +21,9 @@ from warplint.source.project import Module, Project
 if TYPE_CHECKING:
     from warplint.catalogue.rule import Rule
 
+#: Called with how much is done, and how much there is to do.
+Progress = Callable[[int, int], None]
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -30,8 +33,11 @@ class Outcome:
     tracebacks: Mapping[Path, str]
 
 
-def run(options: Options, stdin: bytes | None = None) -> Outcome:
-    """Lint what ``options`` ask for. ``stdin`` is the source text that the path ``-`` stands for.
+def run(options: Options, stdin: bytes | None = None, progress: Progress | None = None) -> Outcome:
+    """Lint what ``options`` ask for.
+
+    ``stdin`` is the source text that the path ``-`` stands for. ``progress`` is told how many findings have been
+    probed, and of how many: that is what takes time.
 
     Raises:
         UnknownSelector: a rule named on the command line does not exist.
@@ -62,7 +68,7 @@ def run(options: Options, stdin: bytes | None = None) -> Outcome:
     # 5. Whether it is so.
     governing = configurations.nearest(_common_folder(options.paths))
     rules = selection.rules_of(findings)
-    findings = _probed(findings, rules, project, options, governing)
+    findings = _probed(findings, rules, project, options, governing, progress)
 
     # 6. What to tell.
     problems += [*configurations.problems, *selection.problems]
@@ -97,6 +103,7 @@ def _probed(
     project: Project,
     options: Options,
     governing: Configuration,
+    progress: Progress | None,
 ) -> list[Finding]:
     """``findings`` with the evidence of a probe, unless the command line or the configuration turn it off."""
     wanted = options.probe if options.probe is not None else governing.probe
@@ -106,7 +113,7 @@ def _probed(
     from warplint.probe import ProbeOptions, probe
 
     probe_options = ProbeOptions(device=options.device or governing.device or "auto")
-    evidence = probe([findings[number] for number in places], project, probe_options)
+    evidence = probe([findings[number] for number in places], project, probe_options, progress)
     probed = list(findings)
     for number, seen in zip(places, evidence, strict=True):
         probed[number] = replace(findings[number], evidence=seen)
