@@ -24,8 +24,8 @@ ROOMS = {
     "settings": {"ir"},
     # The flow itself.
     "selection": {"ir", "catalogue", "settings"},
-    "analysis": {"ir", "source", "frontend", "kernels", "tapes"},
-    "pipeline": {"ir", "source", "catalogue", "report", "settings", "probe", "selection", "analysis"},
+    "analysis": {"ir", "source", "kernels", "tapes"},
+    "pipeline": {"ir", "source", "frontend", "catalogue", "report", "settings", "probe", "selection", "analysis"},
     "cli": {"settings", "pipeline", "report", "catalogue"},
     "__main__": {"cli"},
     "__init__": set(),

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warplint import __version__
-from warplint.analysis import analyse_files, available_cpus, new_project
+from warplint.analysis import analyse_files, available_cpus
+from warplint.frontend import open_project
 from warplint.ir.facts import Finding
 from warplint.report.model import Report
 from warplint.selection import RuleSelection
@@ -57,10 +58,8 @@ def run(options: Options, stdin: bytes | None = None, progress: Progress | None 
     selection.check(files)
 
     # 3. What is in them.
-    roots = _import_roots(named)
-    project = new_project(roots)
-    analyses = analyse_files(files, project, roots, contents, options.jobs or available_cpus())
-    problems = [*discovery.problems, *(analysis.problem for analysis in analyses if analysis.problem is not None)]
+    project = open_project(_import_roots(named))
+    analyses = analyse_files(files, project, contents, options.jobs or available_cpus())
 
     # 4. What the rules make of it.
     findings = selection.findings(fact for analysis in analyses for fact in analysis.facts)
@@ -71,14 +70,15 @@ def run(options: Options, stdin: bytes | None = None, progress: Progress | None 
     findings = _probed(findings, rules, project, options, governing, progress)
 
     # 6. What to tell.
-    problems += [*configurations.problems, *selection.problems]
+    problems = [*discovery.problems, *configurations.problems, *selection.problems]
+    problems += [problem for analysis in analyses for problem in analysis.problems]
     shown = [finding for finding in findings if options.show_refuted or finding.evidence.verdict != "refuted"]
     report = Report(
         version=__version__,
         warp_version=installed_warp() if findings or options.output_format == "json" else None,
         findings=tuple(shown),
         refuted=tuple(finding for finding in findings if finding not in shown),
-        problems=tuple(sorted(problems, key=lambda problem: (problem.path, problem.line or 0))),
+        problems=tuple(sorted(dict.fromkeys(problems), key=lambda problem: (problem.path, problem.line or 0))),
         files=files,
         rules=rules,
         lines=lambda path: _lines(project, path, contents),
