@@ -23,7 +23,7 @@ def summary(report: Report, style: Style = PLAIN) -> str:
         parts.append(f"{counts['refuted']} refuted")
     parts.append(files)
     if counts["errors"]:
-        parts.append(_count(counts["errors"], "error") + ", see above")
+        parts.append(_count(counts["errors"], "error"))
     return "; ".join(parts)
 
 
