@@ -16,7 +16,7 @@ from warplint.ir.programs import DefinitionRef
 from warplint.ir.spans import Location, Span
 from warplint.probe.allowed import ENUMS, IMPORTABLE, may_call, may_read
 from warplint.probe.rewrite import WARP, Edit, cut, dedent, reach_edits
-from warplint.source.bindings import bound_names
+from warplint.source.bindings import bound_names, target_names
 from warplint.source.project import (
     Definition,
     External,
@@ -289,7 +289,8 @@ class Slicer:
         bases = []
         for base in node.bases:
             external = self._project.external(place.module, base, place.scope)
-            if external not in ENUMS and external != "int":
+            called = self._project.external(place.module, base.func, place.scope) if isinstance(base, ir.Call) else None
+            if external not in ENUMS and external != "int" and not (called or "").startswith("warp."):
                 raise Refused(f"the class `{node.name}` has a base that would have to be run")
             bases.append(self._rewritten(base, place))
         if node.keywords:
@@ -358,6 +359,15 @@ class Slicer:
                     return
             written = ir.dotted(expr.func) or "..."
             raise Refused(f"the call `{written}(...)` would have to be run")
+        if isinstance(expr, ir.Comprehension):
+            names = {name for generator in expr.generators for name in target_names(generator.target)}
+            for child in (expr.key, expr.element, *(g.iterable for g in expr.generators)):
+                if child is not None:
+                    self._constant(child, place, edits, {*local, *names})
+            for generator in expr.generators:
+                for condition in generator.conditions:
+                    self._constant(condition, place, edits, {*local, *names})
+            return
         if isinstance(
             expr,
             (ir.Unary, ir.Binary, ir.Compare, ir.Boolean, ir.Conditional, ir.Tuple, ir.List, ir.Dict, ir.Set, ir.Subscript, ir.Slice),
@@ -370,6 +380,9 @@ class Slicer:
     def _executed_name(
         self, expr: ir.Name | ir.Attribute, place: _Place, edits: list[Edit], local: set[str] | frozenset[str]
     ) -> None:
+        chain = _chain(expr)
+        if chain is not None and chain[0].id in local:
+            return
         resolved = self._project.resolve(place.module, expr, place.scope)
         if isinstance(resolved, External) and not may_read(resolved.name):
             raise Refused(f"`{resolved.name}` would have to be run")

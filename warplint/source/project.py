@@ -251,11 +251,17 @@ class Project:
             if isinstance(module, Module):
                 yield module
 
-    def find(self, name: str, origin: Module) -> Module | None:
-        """The project's module with the absolute dotted ``name``, as code in ``origin`` would import it."""
-        if name.partition(".")[0] in _ALWAYS_EXTERNAL:
+    def find(self, name: str, origin: Module, relative: bool = False) -> Module | None:
+        """The project's module with the absolute dotted ``name``, as code in ``origin`` would import it.
+
+        ``relative`` says that the name came from a relative import: it then never means the standard library.
+        """
+        top = name.partition(".")[0]
+        if top in _ALWAYS_EXTERNAL and not relative:
             return None
-        for root in dict.fromkeys((_package_root(origin.path), origin.path.parent, *self._roots)):
+        # A folder without __init__.py inside a package ends the package's root too early; its parents still carry its name.
+        above = tuple(folder.parent for folder in origin.path.parents if folder.name == top)
+        for root in dict.fromkeys((_package_root(origin.path), origin.path.parent, *above, *self._roots)):
             key = (name, root)
             if key not in self._found:
                 self._found[key] = _module_file(root, name)
@@ -317,7 +323,7 @@ class Project:
         for star in module.bindings("*"):
             assert isinstance(star, ir.ImportFrom)
             source = self.absolute(star, module)
-            target = self.find(source, module) if source else None
+            target = self.find(source, module, star.level > 0) if source else None
             if target is not None and depth < 20:
                 through = self.member(target, name, depth + 1)
                 if through is not UNKNOWN:
@@ -417,14 +423,15 @@ class Project:
         for imported, alias in statement.names:
             if (alias or imported) != name:
                 continue
-            target = self.find(source, module)
+            relative = statement.level > 0
+            target = self.find(source, module, relative)
             if target is None:
-                submodule = self.find(f"{source}.{imported}", module)
+                submodule = self.find(f"{source}.{imported}", module, relative)
                 if submodule is not None:
                     return ModuleRef(submodule)  # a namespace package
                 return External(_WARP_INNER.sub("warp.", f"{source}.{imported}"))
             if target is module:
-                submodule = self.find(f"{source}.{imported}", module)
+                submodule = self.find(f"{source}.{imported}", module, relative)
                 return ModuleRef(submodule) if submodule else UNKNOWN
             return self.member(target, imported, depth + 1)
         return UNKNOWN

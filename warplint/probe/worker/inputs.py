@@ -76,12 +76,25 @@ def views(data: np.ndarray, prefix: str = "") -> Iterator[tuple[str, np.ndarray]
         yield prefix, data
 
 
-def concrete(kind: Any, choice: Any) -> Any:
-    """``kind`` with what is generic in it made concrete; ``choice`` stands for ``Any``."""
+@dataclass(frozen=True)
+class Choice:
+    """What ``Any`` stands for: numbers of ``number``; parameters that are indexed become arrays if ``arrays``."""
+
+    number: Any
+    arrays: bool = True
+
+
+def choices() -> list[Choice]:
+    """What is tried for generic signatures, in order."""
+    return [Choice(wp.float32), Choice(wp.vec3f), Choice(wp.float32, arrays=False), Choice(wp.vec3f, arrays=False), Choice(wp.mat33f)]
+
+
+def concrete(kind: Any, choice: Choice, use: Use | None = None) -> Any:
+    """``kind`` with what is generic in it made concrete; ``use`` is how the argument (or the element) is used."""
     if not types.type_is_generic(kind):
         return kind
     if types.is_array(kind):
-        return wp.array(dtype=concrete(kind.dtype, choice), ndim=kind.ndim)
+        return wp.array(dtype=concrete(kind.dtype, choice, use), ndim=kind.ndim)
     scalar = getattr(kind, "_wp_scalar_type_", None)
     if scalar is not None:
         hint = getattr(kind, "_wp_generic_type_str_", "")
@@ -94,11 +107,13 @@ def concrete(kind: Any, choice: Any) -> Any:
         if hint == "transform_t":
             return types.transformation(dtype=number)
         return types.vector(shape[0], number) if len(shape) == 1 else types.matrix(shape, number)
-    if kind is getattr(types, "Int", None):
+    if kind is getattr(types, "Int", None) or (use is not None and (use.index_of or use.bound or use.bits)):
         return wp.int32
     if kind in (getattr(types, "Float", None), getattr(types, "Scalar", None)):
         return wp.float32
-    return choice
+    if use is not None and use.subscripts and choice.arrays:
+        return wp.array(dtype=choice.number, ndim=use.subscripts)
+    return choice.number
 
 
 class Draw:
@@ -174,6 +189,8 @@ class Draw:
             values = np.where(self.ints.random(size) < (0.3 if use.index_of else 0.7), chosen, values)
         elif use.bits:
             values = self.ints.integers(0, 16, size)
+        if use.divides:
+            values = np.where(values == 0, 1, values)
         return values.reshape(shape)
 
     # --- floats ---

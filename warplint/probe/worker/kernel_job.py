@@ -18,7 +18,7 @@ from warplint.probe.worker import isolate
 from warplint.probe.worker.compat import flush_c
 from warplint.probe.worker.experiment import Experiment
 from warplint.probe.worker.handles import Unsupported
-from warplint.probe.worker.inputs import Draw, Profile
+from warplint.probe.worker.inputs import Choice, Draw, Profile, choices
 from warplint.probe.worker.loading import (
     DoesNotCompile,
     backward_disabled,
@@ -32,6 +32,7 @@ from warplint.probe.worker.usage import Usage
 # Input sets that have to agree before a finding is refuted, and that have to disagree before it is confirmed.
 _AGREEING = 6
 _DISAGREEING = 2
+_SINGULAR = 4
 _DIRECTED = 24
 _ATTEMPTS = 48
 
@@ -50,6 +51,7 @@ class KernelJob:
         self.reasons: Counter[str] = Counter()
         self.wrong: list[dict[str, Any]] = []
         self.right: list[dict[str, Any]] = []
+        self.singular: list[dict[str, Any]] = []
         self.exercised = 0
         self.overruns = 0
 
@@ -69,7 +71,7 @@ class KernelJob:
             return inconclusive(str(error))
 
     def _target(self, target: dict[str, Any]) -> dict[str, Any]:
-        self.wrong, self.right, self.exercised, self.overruns = [], [], 0, 0
+        self.wrong, self.right, self.singular, self.exercised, self.overruns = [], [], [], 0, 0
         self.reasons.clear()
         last: DoesNotCompile | None = None
         for choice in self._choices(target):
@@ -84,13 +86,13 @@ class KernelJob:
         assert last is not None
         raise last
 
-    def _choices(self, target: dict[str, Any]) -> list[Any]:
+    def _choices(self, target: dict[str, Any]) -> list[Choice]:
         """What ``Any`` may stand for; one entry where nothing is generic."""
         module = self._module(self.script)
         item = getattr(module, target["name"])
         args = item.adj.args if isinstance(item, wp.Kernel) else ()
         generic = getattr(item, "is_generic", False) or not args and _is_generic_func(item)
-        return [wp.float32, wp.vec3f, wp.mat33f] if generic else [wp.float32]
+        return choices() if generic else choices()[:1]
 
     def _compiled(self, target: dict[str, Any], choice: Any, release: bool = False) -> tuple[Any, Any]:
         """The kernel and its counting twin, compiled."""
@@ -202,11 +204,23 @@ class KernelJob:
             else:
                 self.reasons["the gradient is not finite, and neither are finite differences"] += 1
             return None
+        if wrong and not any(_finite(one["tape"]) for one in wrong):
+            # Not finite at ordinary inputs. At some of them an intermediate value may be outside its domain, which
+            # is no defect: it has to happen at all of them.
+            self.singular.append({"profile": profile, "wrong": wrong})
+            if len(self.singular) >= _SINGULAR and not self.right and {g["profile"].signs for g in self.singular} - {True}:
+                self.wrong = self.singular
+                return self._confirmed()
+            return None
         if wrong:
             self.wrong.append({"profile": profile, "wrong": wrong, "hits": found["hits"]})
-            ladder.again(profile)
             if self._enough():
                 return self._confirmed()
+            if all(one["profile"].threads > 1 for one in self.wrong) and self._may_race():
+                # A race between threads is no wrong adjoint: what one thread alone shows decides.
+                ladder.single = True
+            else:
+                ladder.again(profile)
             return None
         moving = [one for one in right if one["tape"] != 0.0 or one["finite_difference"] != 0.0]
         if not moving:
@@ -216,7 +230,9 @@ class KernelJob:
             self.reasons["finite differences are too rough here to decide"] += 1
             return None
         self.right.append({"profile": profile, "compared": right})
-        if len(self.right) >= _AGREEING and not self.wrong:
+        alone = sum(one["profile"].threads == 1 for one in self.right)
+        settled = not self.wrong or (ladder.single and alone >= _AGREEING)
+        if len(self.right) >= _AGREEING and settled and len(self.singular) < 2:
             return self._refuted()
         return None
 
@@ -312,6 +328,7 @@ class _Ladder:
 
     def __init__(self, directed: bool) -> None:
         self.directed = directed
+        self.single = False
         self._room = 0
         self._again: list[Profile] = []
 
@@ -321,7 +338,7 @@ class _Ladder:
                 yield self._again.pop()
             yield Profile(
                 seed=seed,
-                threads=(1, 3, 1, 4, 2)[seed % 5],
+                threads=1 if self.single else (1, 3, 1, 4, 2)[seed % 5],
                 extent=(12, 24, 48, 96)[min(self._room // 2, 3)],
                 limit=(4, 3, 2, 1)[min(self._room // 3, 3)],
                 count=(3, 4, 2, 5)[seed % 4],

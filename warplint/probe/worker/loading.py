@@ -15,7 +15,8 @@ import warp as wp
 
 from warplint.probe.worker.compat import types
 from warplint.probe.worker.handles import Unsupported
-from warplint.probe.worker.inputs import concrete
+from warplint.probe.worker.inputs import Choice, concrete
+from warplint.probe.worker.usage import Usage
 
 
 class DoesNotCompile(Exception):
@@ -57,16 +58,20 @@ def first_line(error: BaseException) -> str:
     return lines[0][:300] if lines else type(error).__name__
 
 
-def overload(kernel: Any, choice: Any) -> Any:
+def overload(kernel: Any, choice: Choice) -> Any:
     """A concrete instance of a generic kernel, with ``choice`` for every ``Any``."""
-    kinds = [concrete(argument.type, choice) for argument in kernel.adj.args]
+    uses = Usage(kernel).uses
+    kinds = []
+    for argument in kernel.adj.args:
+        path = (argument.label, "[]") if types.is_array(argument.type) else (argument.label,)
+        kinds.append(concrete(argument.type, choice, uses.get(path)))
     try:
         return wp.overload(kernel, kinds)
     except Exception as error:
         raise DoesNotCompile(f"Warp has no instance of `{kernel.key}`: {first_line(error)}") from error
 
 
-def wrap(function: Any, choice: Any, scratch: Path, suffix: str = "") -> Any:
+def wrap(function: Any, choice: Choice, scratch: Path, suffix: str = "") -> Any:
     """A kernel that calls the Warp function once a thread and stores what it returns.
 
     Float arguments are read from arrays, so that they can be differentiated; integers stay launch arguments.

@@ -12,6 +12,7 @@ _FIRST_STEP = 0.06
 _LEVELS = 9
 # Rounding in a kernel is a few units in the last place of its results.
 _ROUNDING = 3.0
+_INSIDE = 0.3
 
 
 @dataclass(frozen=True)
@@ -43,28 +44,30 @@ def differentiate(
     kind = np.float32 if single else np.float64
     epsilon = float(np.finfo(kind).eps)
     step = _FIRST_STEP * max(abs(x), 0.5)
-    central: list[float] = []
-    noise: list[float] = []
-    right: list[float] = []
-    left: list[float] = []
+    widths: list[tuple[float, float]] = []
+    pairs: list[tuple[np.ndarray, np.ndarray]] = []
     for _ in range(_LEVELS):
         high, low = float(kind(x + step)), float(kind(x - step))
-        up, down = evaluate(high), evaluate(low)
-        with np.errstate(all="ignore"):
-            changed = (up != down) & (weights != 0.0)
-            size = np.abs(weights) * np.maximum(np.maximum(np.abs(up), np.abs(down)), np.abs(base))
-            rounding = _ROUNDING * epsilon * float(np.sum(size[changed]))
-            width = high - low
-            central.append(float(np.sum((weights * (up - down))[changed])) / width)
-            noise.append(rounding / width)
-            moved = weights != 0.0
-            right.append(float(np.sum((weights * (up - base))[moved])) / (high - x))
-            left.append(float(np.sum((weights * (base - down))[moved])) / (x - low))
+        pairs.append((evaluate(high), evaluate(low)))
+        widths.append((high - x, x - low))
         step *= 0.5
-    value, error, level = _extrapolate(central, noise, 4.0)
-    one_left, left_error, _ = _extrapolate(left, [2.0 * n for n in noise], 2.0)
-    one_right, right_error, _ = _extrapolate(right, [2.0 * n for n in noise], 2.0)
-    del level
+    with np.errstate(all="ignore"):
+        weighed = weights != 0.0
+        moving = np.zeros(base.shape, dtype=bool)
+        for up, down in pairs:
+            moving |= (up != down) | (up != base)
+        moving &= weighed
+        # Numbers of ordinary size inside the kernel are rounded too, however small its results are; and where nothing
+        # moves at all, a derivative too small to move any output cannot be excluded.
+        size = (np.abs(weights) * np.maximum(np.abs(base), _INSIDE))[moving if moving.any() else weighed]
+        rounding = _ROUNDING * epsilon * float(np.sum(size[np.isfinite(size)]))
+        central = [_sum(weights, up, down, moving) / (a + b) for (up, down), (a, b) in zip(pairs, widths)]
+        noise = [rounding / (a + b) for a, b in widths]
+        right = [_sum(weights, up, base, moving) / a for (up, _), (a, _) in zip(pairs, widths)]
+        left = [_sum(weights, base, down, moving) / b for (_, down), (_, b) in zip(pairs, widths)]
+    value, error = _extrapolate(central, noise, 4.0)
+    one_left, left_error = _extrapolate(left, [2.0 * n for n in noise], 2.0)
+    one_right, right_error = _extrapolate(right, [2.0 * n for n in noise], 2.0)
     return Estimate(
         value,
         error,
@@ -73,13 +76,17 @@ def differentiate(
     )
 
 
+def _sum(weights: np.ndarray, after: np.ndarray, before: np.ndarray, moving: np.ndarray) -> float:
+    return float(np.sum((weights * (after - before))[moving]))
+
+
 def _settled(value: float, error: float) -> bool:
     return bool(np.isfinite(value)) and error <= 0.05 * abs(value) + 1e-3
 
 
-def _extrapolate(values: list[float], noise: list[float], factor: float) -> tuple[float, float, int]:
-    """The best entry of the Richardson table over ``values``: value, error, row."""
-    candidates: list[tuple[float, float, int]] = []
+def _extrapolate(values: list[float], noise: list[float], factor: float) -> tuple[float, float]:
+    """The best entry of the Richardson table over ``values``, and its error."""
+    candidates: list[tuple[float, float]] = []
     previous: list[float] = []
     for row, value in enumerate(values):
         current = [value]
@@ -90,17 +97,17 @@ def _extrapolate(values: list[float], noise: list[float], factor: float) -> tupl
         for column in range(min(len(previous), 3)):
             better = (power * current[column] - previous[column]) / (power - 1.0)
             error = max(abs(better - current[column]), abs(better - previous[column])) + 2.0 * noise[row]
-            candidates.append((error, better, row))
+            candidates.append((error, better))
             current.append(better)
             power *= factor if factor == 2.0 else 4.0
         previous = current
     if len(candidates) < 3:
-        return float("nan"), float("inf"), -1
+        return float("nan"), float("inf")
     candidates.sort()
     best = candidates[0]
     # two entries can agree by accident: the next best ones have a say
     spread = max(abs(best[1] - candidates[1][1]), 0.5 * abs(best[1] - candidates[2][1]))
-    return best[1], max(best[0], spread), best[2]
+    return best[1], max(best[0], spread)
 
 
 def judge(tape: float, estimate: Estimate, scale: float) -> str:

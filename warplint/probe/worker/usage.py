@@ -37,6 +37,8 @@ class Use:
     bound: bool = False  # limits a loop or is compared with an index
     offsets: bool = False  # neighbouring elements bound a loop
     bits: bool = False
+    divides: bool = False
+    subscripts: int = 0  # how many indices it takes where its type does not say so
     index_of: set[tuple[Path, int]] = field(default_factory=set)
     constants: set[float] = field(default_factory=set)
     handle: str | None = None
@@ -203,6 +205,8 @@ class _Body:
                     use.store_sources |= index.sources
             elif isinstance(target.value, ast.Subscript):
                 self.store(target.value, value, None)
+            elif base.alias is not None:
+                self.subscripted(base.alias, len(indices), stored=True)
         elif isinstance(target, ast.Attribute):
             base = self.value(target.value)
             if isinstance(target.value, ast.Subscript) and self.array(self.value(target.value.value)) is not None:
@@ -224,6 +228,12 @@ class _Body:
         if isinstance(index, ast.Tuple):
             return [self.value(element) for element in index.elts]
         return [self.value(index)]
+
+    def subscripted(self, path: Path, rank: int, stored: bool) -> None:
+        """Notes that something whose type is not known takes ``rank`` indices."""
+        use = self.usage.use(path)
+        use.subscripts = max(use.subscripts, rank)
+        use.stores = use.stores or stored
 
     def index(self, array: Path, dimension: int, value: Value) -> None:
         for path in value.sources:
@@ -256,6 +266,8 @@ class _Body:
             array = self.array(base)
             if array is not None:
                 return self.element(base, array, indices)
+            if base.alias is not None:
+                self.subscripted(base.alias, len(indices), stored=False)
             return join(base, *indices) if base.alias is None else Value(sources=base.sources, thread=base.thread)
         if isinstance(node, ast.Call):
             return self.call(node)
@@ -266,6 +278,9 @@ class _Body:
             if isinstance(node.op, (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)):
                 for path in value.sources:
                     self.usage.use(path).bits = True
+            if isinstance(node.op, (ast.Div, ast.FloorDiv, ast.Mod)):
+                for path in self.value(node.right).sources:
+                    self.usage.use(path).divides = True
             return value
         return join(*(self.value(child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)))
 
