@@ -109,8 +109,11 @@ def _spawn(job: dict[str, Any], settings: dict[str, Any], device: str, scratch: 
     folder = scratch / f"job-{job['id']}"
     folder.mkdir(exist_ok=True)
 
+    from warplint.probe.worker.compat import own_headers
+
     def work(stage: isolate.Stage) -> Any:
         os.chdir(folder)
+        own_headers(folder)
         return perform(job, device, folder, 0.9 * seconds)
 
     return isolate.Child(work, folder, seconds, settings["memory_mb"], leader=True)

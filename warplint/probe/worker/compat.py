@@ -25,3 +25,22 @@ def flush_c() -> None:
     import ctypes
 
     ctypes.CDLL(None).fflush(None)
+
+
+def own_headers(folder: Any) -> None:
+    """Gives this process its own links to the precompiled headers that its parent made.
+
+    Warp deletes a header when a kernel fails to compile; other children must keep theirs.
+    """
+    import os
+    import threading
+    from types import SimpleNamespace
+
+    try:
+        folders = context.runtime._pch_dirs
+        shared = folders[threading.get_ident()].name
+        for name in os.listdir(shared):
+            os.link(os.path.join(shared, name), os.path.join(folder, name))
+        folders[threading.get_ident()] = SimpleNamespace(name=str(folder))
+    except (AttributeError, KeyError, OSError):
+        return  # another version keeps them elsewhere; sharing is only slower after a failure

@@ -48,7 +48,17 @@ def compile_kernel(kernel: Any, device: str) -> None:
         blocks = 1 if device == "cpu" else None
         kernel.module.load(wp.get_device(device), blocks)
     except Exception as error:
-        raise DoesNotCompile(f"Warp does not compile `{kernel.key}`: {first_line(error)}") from error
+        raise DoesNotCompile(f"Warp does not compile `{kernel.key}`: {_compiler_error() or first_line(error)}") from error
+
+
+def _compiler_error() -> str:
+    """The first error that the C++ compiler printed, where this process's error output is a file."""
+    try:
+        text = Path("/proc/self/fd/2").read_text(errors="replace")
+    except OSError:
+        return ""
+    found = re.search(r"error: (.+)", text)
+    return f"C++ error: {found[1][:200]}" if found else ""
 
 
 def first_line(error: BaseException) -> str:
