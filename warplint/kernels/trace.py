@@ -45,7 +45,8 @@ from warplint.ir.spans import Span
 from warplint.kernels.types import Type
 from warplint.source.project import Definition
 
-FrameKind = Literal["body", "for", "while", "iterate", "branch"]
+#: ``undecided``: a loop of which it cannot be told whether Warp unrolls it.
+FrameKind = Literal["body", "for", "while", "iterate", "undecided", "branch"]
 
 #: A component: constant indices as numbers, a range of them as a pair, and ``("value", number)`` for anything else.
 Component = tuple[Union[int, tuple[int, int], tuple[str, int]], ...]
@@ -70,7 +71,7 @@ class Frame:
     @property
     def is_loop(self) -> bool:
         """Whether this is a dynamic loop."""
-        return self.kind in ("for", "while", "iterate")
+        return self.kind in ("for", "while", "iterate", "undecided")
 
 
 @dataclass(frozen=True, slots=True)
