@@ -89,6 +89,8 @@ def receives(name: str, count: int) -> tuple[int, ...]:
         return ()
     if name in ("phi", "where", "select"):
         return tuple(range(1, count))
+    if name in ("insert", "insert_add"):
+        return (0, count - 1)
     if name in ("extract", "load", "view", "exit"):
         return (0,) if name != "exit" else tuple(range(count))
     if name in _NEEDS and name not in ("construct",):

@@ -173,7 +173,7 @@ class _Body(Stores):
             # what follows in this block runs only if the other arm did
             if otherwise is not None:
                 self.symbols = taken
-            self.open_frame("branch", node.span, condition, jump is None)
+            self.open_frame("rest", node.span, condition, jump is None)
             return None
         self.symbols = self._merge(condition, taken, self.symbols, node.span)
         return None

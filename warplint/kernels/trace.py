@@ -45,8 +45,8 @@ from warplint.ir.spans import Span
 from warplint.kernels.types import Type
 from warplint.source.project import Definition
 
-#: ``undecided``: a loop of which it cannot be told whether Warp unrolls it.
-FrameKind = Literal["body", "for", "while", "iterate", "undecided", "branch"]
+#: ``undecided``: a loop of which it cannot be told whether Warp unrolls it. ``rest``: what follows an early return in a block.
+FrameKind = Literal["body", "for", "while", "iterate", "undecided", "branch", "rest"]
 
 #: A component: constant indices as numbers, a range of them as a pair, and ``("value", number)`` for anything else.
 Component = tuple[Union[int, tuple[int, int], tuple[str, int]], ...]
