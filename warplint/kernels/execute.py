@@ -157,14 +157,14 @@ class _Body(Stores):
             return self.block(node.body if fixed else node.orelse)
         outer = self.frame
         before = dict(self.symbols)
-        self.open_frame("branch", node.span, condition, True)
+        self.open_frame("branch", node.test.span, condition, True)
         jump = self.block(node.body)
         taken = self.symbols
         self.frame = outer
         self.symbols = dict(before)
         otherwise: Jump | None = None
         if node.orelse:
-            self.open_frame("branch", node.span, condition, False)
+            self.open_frame("branch", node.test.span, condition, False)
             otherwise = self.block(node.orelse)
             self.frame = outer
         if jump is not None and otherwise is not None:
@@ -173,9 +173,9 @@ class _Body(Stores):
             # what follows in this block runs only if the other arm did
             if otherwise is not None:
                 self.symbols = taken
-            self.open_frame("rest", node.span, condition, jump is None)
+            self.open_frame("rest", node.test.span, condition, jump is None)
             return None
-        self.symbols = self._merge(condition, taken, self.symbols, node.span)
+        self.symbols = self._merge(condition, taken, self.symbols, node.test.span)
         return None
 
     def _merge(self, condition: int, taken: dict[str, int], other: dict[str, int], span: Span) -> dict[str, int]:
@@ -228,7 +228,8 @@ class _Body(Stores):
                 bounds = (self.expr(iterable),)
         before = dict(self.symbols)
         outer = self.frame
-        frame = self.open_frame(kind, node.span)
+        head = node.iterable if isinstance(node, ir.For) else node.test
+        frame = self.open_frame(kind, Span(*node.span[:2], *head.span[2:]))
         self.memory_changed()
         carried: dict[str, int] = {}
         target = node.target.id if isinstance(node, ir.For) and isinstance(node.target, ir.Name) else None
@@ -238,7 +239,7 @@ class _Body(Stores):
                 carried[name] = self.emit("loop", (value,), self.type_of(value), node.span, frame.index, name)
         self.symbols.update(carried)
         if isinstance(node, ir.While):
-            self.open_frame("branch", node.span, self.expr(node.test), True)
+            self.open_frame("branch", node.test.span, self.expr(node.test), True)
         elif target is not None:
             type_ = INT if kind != "iterate" else UNKNOWN_TYPE
             self.symbols[target] = self.emit("induction", bounds, type_, node.target.span, frame.index, target)
