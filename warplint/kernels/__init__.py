@@ -6,7 +6,6 @@ as the project lives.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from warplint.ir.effects import EffectSummary
@@ -17,13 +16,10 @@ from warplint.kernels.constants import Closure
 from warplint.kernels.execute import execute
 from warplint.kernels.facts import Facts
 from warplint.kernels.knowledge import WARP_VERSION, Knowledge
-from warplint.kernels.options import Options
+from warplint.kernels.options import Options, decorated
 from warplint.kernels.summaries import Summaries, effect_summary
 from warplint.kernels.trace import Trace
 from warplint.source.project import Definition, Module, Project
-
-#: Regions that can hold a kernel or func, whatever the decorators are called.
-DECORATED = re.compile(r"^[ \t]*@", re.MULTILINE)
 
 
 class Analysis:
@@ -39,7 +35,7 @@ class Analysis:
         """The facts of every kernel and func in a module."""
         if "warp" not in module.text:
             return
-        for definition in module.functions(DECORATED):
+        for definition in module.functions(decorated(module)):
             role = self.knowledge.decorations.role(definition)
             if role in ("kernel", "func"):
                 yield from self._definition(definition, role == "kernel")

@@ -281,9 +281,7 @@ class _Body(Stores):
             if following[name] == head and not loop.breaks:
                 continue
             others = tuple(dict.fromkeys(snapshot.get(name, head) for snapshot in loop.breaks))
-            symbols[name] = self.emit(
-                "exit", (head, *others), operations[head].type, node.span, frame.index, name
-            )
+            symbols[name] = self.emit("exit", (head, *others), operations[head].type, node.span, frame.index, name)
         for name, value in ends.items():
             if name not in before:
                 symbols[name] = self.emit("exit", (value,), self.type_of(value), node.span, frame.index, name)
@@ -322,5 +320,3 @@ def assigned_names(body: tuple[ir.Stmt, ...]) -> tuple[str, ...]:
 
     visit(body)
     return tuple(found)
-
-

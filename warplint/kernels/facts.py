@@ -13,6 +13,7 @@ from warplint.kernels.constants import Closure
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.lost import Lost, LostValues, written
 from warplint.kernels.singular import Unselected, unselected
+from warplint.kernels.text import source
 from warplint.kernels.trace import Insert, Operation, Trace
 from warplint.source.project import Definition
 
@@ -157,7 +158,9 @@ class Facts:
             head = operations[first.loss.origin]
             labels = [self._label(loop, "a dynamic loop: what its locals hold is not recorded")]
             if first.via == "order":
-                reason = "its gradient changes here in every iteration, and the iterations are reversed in forward order"
+                reason = (
+                    "its gradient changes here in every iteration, and the iterations are reversed in forward order"
+                )
             elif first.via == "condition":
                 reason = "read here: the reverse sweep decides this anew with another value"
             else:
@@ -216,13 +219,7 @@ class Facts:
         return self._fact("unselected-branch", call.span, attributes, labels)
 
     def _text(self, span: Span) -> str:
-        lines = self._definition.module.lines[span.line - 1 : span.end_line]
-        if len(lines) != 1:
-            return " ".join(
-                part.strip()
-                for part in [lines[0][span.column - 1 :], *lines[1:-1], lines[-1][: span.end_column - 1]]
-            )
-        return lines[0][span.column - 1 : span.end_column - 1]
+        return source(self._definition.module, span)
 
 
 def _first_of_each(trace: Trace, found: Iterator[Overwrite]) -> Iterator[Overwrite]:

@@ -77,9 +77,7 @@ class LostValues:
         yield from self._wrong_order()
 
     def _overwrites_possible(self) -> bool:
-        return any(
-            operation.name in _EFFECTS or operation.detail == "scratch" for operation in self._trace.operations
-        )
+        return any(operation.name in _EFFECTS or operation.detail == "scratch" for operation in self._trace.operations)
 
     # --- losses ---
 
@@ -99,7 +97,9 @@ class LostValues:
                 own[operation.index] = self._loss(Loss("result", operation.index))
             elif operation.index in overwritten:
                 own[operation.index] = self._loss(Loss("overwritten", operation.index, overwritten[operation.index]))
-            elif operation.name == "load" and trace.operations[trace.root(operation.operands[0])[0]].detail == "scratch":
+            elif (
+                operation.name == "load" and trace.operations[trace.root(operation.operands[0])[0]].detail == "scratch"
+            ):
                 own[operation.index] = self._loss(Loss("scratch", operation.index))
         changed = True
         while changed:
@@ -161,8 +161,10 @@ class LostValues:
         trace = self._trace
         common = set(trace.loops(load.frame)) & set(trace.loops(store.frame))
         return any(
-            all(not trace.inside(trace.operations[at].frame, loop) or self._invariant(at, loop)
-                for at in load.operands[1:])
+            all(
+                not trace.inside(trace.operations[at].frame, loop) or self._invariant(at, loop)
+                for at in load.operands[1:]
+            )
             for loop in common
         )
 
