@@ -233,9 +233,11 @@ class _Body(Stores):
         self.memory_changed()
         carried: dict[str, int] = {}
         target = node.target.id if isinstance(node, ir.For) and isinstance(node.target, ir.Name) else None
-        for name in assigned_names(node.body):
+        for name, whole in assigned_names(node.body).items():
             if name in before and name != target:
                 value = before[name]
+                if not whole and self.type_of(value).kind in ("array", "tile"):
+                    continue  # its elements are written; the local stays the same array
                 carried[name] = self.emit("loop", (value,), self.type_of(value), node.span, frame.index, name)
         self.symbols.update(carried)
         if isinstance(node, ir.While):
@@ -288,19 +290,20 @@ class _Body(Stores):
         self.symbols = symbols
 
 
-def assigned_names(body: tuple[ir.Stmt, ...]) -> tuple[str, ...]:
-    """The locals that statements set, component stores (``v[0] = ...``) and nested blocks included, in order."""
-    found: dict[str, None] = {}
+def assigned_names(body: tuple[ir.Stmt, ...]) -> dict[str, bool]:
+    """The locals that statements set, nested blocks included: whether as a whole, or only parts (``v[0] = ...``)."""
+    found: dict[str, bool] = {}
 
     def target(expr: ir.Expr) -> None:
         if isinstance(expr, (ir.Tuple, ir.List)):
             for element in expr.elements:
                 target(element)
             return
+        whole = isinstance(expr, ir.Name)
         while isinstance(expr, (ir.Subscript, ir.Attribute)):
             expr = expr.value
         if isinstance(expr, ir.Name):
-            found[expr.id] = None
+            found[expr.id] = found.get(expr.id, False) or whole
 
     def visit(statements: tuple[ir.Stmt, ...]) -> None:
         for statement in statements:
@@ -319,4 +322,4 @@ def assigned_names(body: tuple[ir.Stmt, ...]) -> tuple[str, ...]:
                 visit(statement.orelse)
 
     visit(body)
-    return tuple(found)
+    return found
