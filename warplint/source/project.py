@@ -109,6 +109,8 @@ class Project:
         self._found: dict[tuple[str, Path], Path | None] = {}
         self._package_roots: dict[Path, Path] = {}
         self._members: dict[tuple[Path, str], Resolved] = {}
+        #: What analyses keep for as long as the project lives, by their own keys.
+        self.kept: dict[object, object] = {}
         #: The regions that could not be read, in the order they were met.
         self.problems: list[Problem] = []
 
