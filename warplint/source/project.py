@@ -90,6 +90,11 @@ _ALWAYS_EXTERNAL = frozenset(sys.stdlib_module_names) | {"warp", "numpy", "torch
 _WARP_INNER = re.compile(r"^warp\.(?:_src(?:\.\w+)*|types|context|codegen|tape|constants|lang)\.(?=\w+(?:\.dtype)?$)")
 
 
+def canonical(name: str) -> str:
+    """The public name of an external thing: ``warp.types.float32`` is ``warp.float32``."""
+    return _WARP_INNER.sub("warp.", name)
+
+
 class Module:
     """One file: its text, its regions, and the statements in them, read when first asked for."""
 
@@ -301,7 +306,7 @@ class Project:
 
     def _member(self, owner: Resolved, name: str, depth: int) -> Resolved:
         if isinstance(owner, External):
-            return External(_WARP_INNER.sub("warp.", f"{owner.name}.{name}"))
+            return External(canonical(f"{owner.name}.{name}"))
         if isinstance(owner, ModuleRef):
             return self.member(owner.module, name, depth + 1)
         if isinstance(owner, Definition) and isinstance(owner.node, ir.ClassDef):
@@ -422,7 +427,7 @@ class Project:
                 submodule = self.find(f"{source}.{imported}", module)
                 if submodule is not None:
                     return ModuleRef(submodule)  # a namespace package
-                return External(_WARP_INNER.sub("warp.", f"{source}.{imported}"))
+                return External(canonical(f"{source}.{imported}"))
             if target is module:
                 submodule = self.find(f"{source}.{imported}", module)
                 return ModuleRef(submodule) if submodule else UNKNOWN
