@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from warplint.ir.facts import Fact
 from warplint.ir.spans import Location
 from warplint.source.project import Module, Project
-from warplint.tapes import entries, severed, windows
+from warplint.tapes import entries, recorded, severed, windows
 from warplint.tapes.machine import Effects
 
 
@@ -17,7 +17,8 @@ def analyse(project: Project, module: Module, effects: Effects) -> Iterator[Fact
         return
     seen: set[tuple[str, Location]] = set()
     for trace in entries.traces(project, module, effects):
-        for fact in (*severed.facts(trace), *windows.facts(trace)):
+        sweeps = recorded.sweeps(trace)
+        for fact in (*severed.facts(trace, sweeps), *windows.facts(trace, sweeps)):
             key = (fact.kind, fact.location)
             if key not in seen:
                 seen.add(key)

@@ -121,7 +121,7 @@ def _function(module: Module, definition: Definition) -> Entry:
         if owner is None:
             function = machine.definition_value(definition, None)
             args, keywords = _arguments(machine, definition)
-            machine.call(function, args, keywords, site)
+            tapes.read_gradients(machine, machine.call(function, args, keywords, site), "escape", site)
         elif isinstance(owner, ir.ClassDef):
             cls = machine.definition_value(Definition(module, owner, definition.scope[:-1]), None)
             if isinstance(cls, ClassValue):
@@ -159,7 +159,7 @@ def _call_method(machine: Machine, instance: Instance, definition: Definition, s
     static = "staticmethod" in marks
     args, keywords = _arguments(machine, definition, skip=0 if static else 1)
     callee: Value = function[1] if static else BoundMethod(function[1], instance)
-    machine.call(callee, args, keywords, site)
+    tapes.read_gradients(machine, machine.call(callee, args, keywords, site), "escape", site)
 
 
 def _arguments(

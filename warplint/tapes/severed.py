@@ -9,21 +9,10 @@ from warplint.ir.facts import Fact, Label
 from warplint.ir.spans import Location
 from warplint.tapes import programs
 from warplint.tapes.dtypes import is_whole
-from warplint.tapes.stories import allocated_label, called_from, launch_name, name_of
-from warplint.tapes.trace import (
-    BackwardRun,
-    Copied,
-    CustomAdjoint,
-    GradientRead,
-    GradientSeeded,
-    Launched,
-    TapeReset,
-    Trace,
-)
+from warplint.tapes.recorded import Operation, Sweep, edges, overwritten
+from warplint.tapes.stories import allocated_label, called_from, launch_name, name_of, plain_name
+from warplint.tapes.trace import BackwardRun, GradientRead, Trace
 from warplint.tapes.values import ArrayValue, Storage
-
-#: A recorded operation that can carry a gradient, and its place in the trace.
-Operation = tuple[int, "Launched | Copied"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,54 +26,31 @@ class _Severed:
     origin: ArrayValue
 
 
-def facts(trace: Trace) -> Iterator[Fact]:
+def facts(trace: Trace, sweeps: list[Sweep]) -> Iterator[Fact]:
     """The facts of one trace."""
-    tapes: dict[int, list[Operation]] = {}
-    custom: set[int] = set()
-    seeded: list[ArrayValue] = []
-    for position, record in enumerate(trace.records):
-        if isinstance(record, (Launched, Copied)) and record.recorded and record.context.tape is not None:
-            tapes.setdefault(record.context.tape, []).append((position, record))
-        elif isinstance(record, TapeReset):
-            tapes.pop(record.tape, None)
-        elif isinstance(record, CustomAdjoint):
-            custom.add(record.tape)
-        elif isinstance(record, GradientSeeded):
-            seeded.append(record.array)
-        elif isinstance(record, BackwardRun):
-            operations = tapes.get(record.tape, [])
-            if record.tape not in custom and operations:
-                yield from _at_backward(trace, position, record, operations, seeded)
-            seeded = []
+    for sweep in sweeps:
+        if not sweep.custom and sweep.operations:
+            yield from _at_backward(trace, sweep)
 
 
-def edges(record: Launched | Copied) -> tuple[tuple[ArrayValue, ArrayValue], ...]:
-    """Pairs of arrays such that the second's gradient goes to the first's."""
-    if isinstance(record, Launched):
-        return record.flows
-    return ((record.source, record.target),)
-
-
-def _at_backward(
-    trace: Trace, position: int, backward: BackwardRun, operations: list[Operation], seeded: list[ArrayValue]
-) -> Iterator[Fact]:
-    flags = backward.flags
-    goals = [*backward.seeds, *seeded]
-    if backward.loss is not None:
-        goals.append(backward.loss)
-    goals = [goal for goal in goals if flags.get(id(goal)) is True]
-    if not goals:
+def _at_backward(trace: Trace, sweep: Sweep) -> Iterator[Fact]:
+    flags = sweep.backward.flags
+    goals = [*sweep.seeds]
+    if sweep.backward.loss is not None:
+        goals.append(sweep.backward.loss)
+    sure = {goal.storage for goal in goals if flags.get(id(goal)) is True}
+    if not sure:
         return
     wanted = {
         record.array.storage
-        for record in trace.records[position:]
+        for record in trace.records[sweep.position :]
         if isinstance(record, GradientRead) and record.how != "escape"
     }
     found: set[Storage] = set()
-    for severed in _severed(operations, flags, {goal.storage for goal in goals}, wanted):
+    for severed in _severed(list(sweep.operations), flags, sure, wanted):
         if severed.array.storage not in found:
             found.add(severed.array.storage)
-            yield _fact(trace, position, backward, severed)
+            yield _fact(trace, sweep.position, sweep.backward, severed)
 
 
 def _severed(
@@ -131,7 +97,7 @@ def _severed(
             if before and _never_flagged(source, writers, flags):
                 writer, writer_source = before[0]
                 found.append(_Severed(source, writer, operation, writer_source, origins[source.storage]))
-        useful -= _overwritten(record)
+        useful -= overwritten(record)
         useful |= {source.storage for source, _ in reaching}
     yield from reversed(found)
 
@@ -147,16 +113,6 @@ def _never_flagged(
             if target.storage is array.storage and flags.get(id(target)) is not False:
                 return False
     return True
-
-
-def _overwritten(record: Launched | Copied) -> set[Storage]:
-    if isinstance(record, Copied):
-        return {record.target.storage} if record.whole and not record.target.view else set()
-    return {
-        access.array.storage
-        for access in record.accesses
-        if access.writes and access.covers and not access.reads and not access.accumulates and not access.array.view
-    }
 
 
 def _fact(trace: Trace, position: int, backward: BackwardRun, severed: _Severed) -> Fact:
@@ -176,12 +132,12 @@ def _fact(trace: Trace, position: int, backward: BackwardRun, severed: _Severed)
         Label(backward.context.site, f"the reverse sweep starts here and stops at {name_of(severed.array)}"),
     ]
     attributes = {
-        "array": name_of(severed.array),
+        "array": plain_name(severed.array),
         "allocator": storage.source,
-        "input": name_of(severed.origin),
-        "loss": name_of(loss) if loss is not None else "",
-        "writer": launch_name(severed.writer[1]),
-        "reader": launch_name(severed.reader[1]),
+        "input": plain_name(severed.origin),
+        "loss": plain_name(loss) if loss is not None else "",
+        "writer": launch_name(severed.writer[1]).strip("`"),
+        "reader": launch_name(severed.reader[1]).strip("`"),
         "explicit": storage.explicit,
     }
     program = programs.chain(trace, position, backward, severed.origin, severed.array)

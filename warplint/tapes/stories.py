@@ -14,6 +14,11 @@ def name_of(array: ArrayValue) -> str:
     return f"`{name}`" if name else "an array"
 
 
+def plain_name(array: ArrayValue) -> str:
+    """The same without quotes."""
+    return array.storage.name or "an array"
+
+
 def allocated_label(storage: Storage) -> str:
     """The label of an allocation without gradient."""
     name = f"`{storage.name}`" if storage.name else "this array"
