@@ -172,6 +172,7 @@ def _arguments(
     keywords: dict[str, Value] = {}
     for parameter in node.parameters[skip:]:
         if parameter.kind in ("*", "**"):
+            keywords[parameter.kind] = Unknown(parameter.name)
             continue
         default = parameter.default
         value: Value = Unknown(parameter.name)
