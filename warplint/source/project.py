@@ -171,6 +171,10 @@ class Module:
                 continue
             yield from self._functions(self.read(region), ())
 
+    def within(self, region: Region) -> Iterator[Definition]:
+        """Every function in one region, outer ones first."""
+        yield from self._functions(self.read(region), ())
+
     def _functions(self, body: tuple[ir.Stmt, ...], scope: Scope) -> Iterator[Definition]:
         for statement in body:
             if isinstance(statement, ir.FunctionDef):
@@ -217,6 +221,8 @@ class Project:
         self._roots = roots
         self._modules: dict[Path, Module | Problem] = {}
         self._found: dict[tuple[str, Path], Path | None] = {}
+        #: What analyses keep for as long as the project lives, by their own keys.
+        self.kept: dict[object, object] = {}
 
     def reader_for(self, path: Path, region: Region) -> Reader:
         """The reader of one region."""
