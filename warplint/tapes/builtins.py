@@ -127,7 +127,7 @@ def _len(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], 
 
 
 def _int(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
-    value = args[0] if args else 0
+    value = operators.plain_of(args[0]) if args else 0
     if isinstance(value, (int, float)):
         return int(value) if math.isfinite(value) else Unknown("int")
     if isinstance(value, Unknown):

@@ -183,11 +183,14 @@ def call_function(
     if definition.scope and isinstance(definition.scope[-1], ir.ClassDef) and args and bound:
         frame.receiver = args[0]
         frame.cls = _class_of(machine, args[0], definition)
-    with machine.activation(definition, site):
-        signal = machine.execute(node.body, frame)
     from warplint.tapes.statements import Return
 
-    return signal.value if isinstance(signal, Return) else None
+    with machine.activation(definition, site):
+        signal = machine.execute(node.body, frame)
+
+    if isinstance(signal, Return):
+        return signal.value
+    return Unknown(node.name) if frame.raised else None
 
 
 def _class_of(machine: Machine, receiver: Value, definition: Definition) -> ClassValue | None:

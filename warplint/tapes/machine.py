@@ -69,6 +69,7 @@ class Frame:
     cls: ClassValue | None = None
     receiver: Value = None
     outer: set[str] = field(default_factory=set)  # names declared global or nonlocal
+    raised: bool = False  # a `raise` was passed over
 
     def find(self, name: str) -> Frame | None:
         """The frame, from here outwards, that has ``name``."""
@@ -97,6 +98,8 @@ class Machine:
         self.questions = questions
         self.recorder = Recorder()
         self.activations: list[Activation] = []
+        #: How many `try` statements with handlers are around the present place.
+        self.handlers = 0
         #: The definitions that were run, by the identity of their nodes.
         self.covered: set[int] = set()
         self.instances: list[Instance] = []

@@ -120,6 +120,8 @@ def class_member(machine: Machine, cls: ClassValue, name: str) -> tuple[ClassVal
             value = machine.evaluate(node.value, class_frame(machine, ancestor))
         else:
             value = Unknown(name)
+        if ancestor.kind == "enum" and not isinstance(value, (FunctionValue, ClassValue)):
+            value = Instance(ancestor, {"value": value, "name": name, "_value_": value, "_name_": name})
         ancestor.attributes[name] = value
         return ancestor, value
     return None
@@ -314,6 +316,7 @@ def _sequence_item(machine: Machine, owner: ListValue | tuple[Value, ...] | Rang
                 found = items[slice(*parts)]
                 return ListValue(found, owner.open) if isinstance(owner, ListValue) else tuple(found)
         return Unknown("slice")
+    index = operators.plain_of(index)
     is_open = isinstance(owner, ListValue) and owner.open
     if isinstance(index, Unknown):
         if index.origin is None and not index.hint:

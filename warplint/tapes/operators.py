@@ -62,8 +62,17 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 _MAX_REPEAT = 4096
 
 
+def plain_of(value: Value) -> Value:
+    """The number or text behind a member of an enumeration; anything else as it is."""
+    if isinstance(value, Instance) and value.cls.kind == "enum":
+        inner = value.attributes.get("value")
+        return inner if is_plain(inner) and inner is not None else value
+    return value
+
+
 def binary(machine: Machine, operator: str, left: Value, right: Value) -> Value:
     """``left operator right``; unknown where it cannot be computed."""
+    left, right = plain_of(left), plain_of(right)
     if isinstance(left, (int, float)) and isinstance(right, (int, float)):
         return _compute(operator, left, right)
     if isinstance(left, str) and (isinstance(right, str) or operator == "%"):
@@ -133,6 +142,8 @@ def unary(operator: str, value: Value) -> Value:
 
 def compare(machine: Machine, operator: str, left: Value, right: Value) -> Value:
     """``left operator right`` for one comparison."""
+    if not (isinstance(left, Instance) and isinstance(right, Instance)):
+        left, right = plain_of(left), plain_of(right)
     if operator in ("is", "is not", "==", "!="):
         same = _same(left, right, identity=operator.startswith("is"))
         if same is not None:
@@ -209,6 +220,8 @@ def known_truth(value: Value) -> bool | None:
         return None if value.open and not value.entries else bool(value.entries)
     if isinstance(value, RangeValue):
         return bool(value.numbers())
+    if isinstance(value, Instance) and value.cls.kind == "enum":
+        return known_truth(plain_of(value)) if plain_of(value) is not value else True
     if isinstance(value, Instance):
         special = any(name in cls.attributes for cls in value.cls.lineage() for name in ("__bool__", "__len__"))
         return None if special else True

@@ -215,11 +215,15 @@ def _try(machine: Machine, node: ir.Try, frame: Frame) -> Signal:
 
     depth = machine.recorder.depth
     signal: Signal = None
+    around = machine.handlers
+    machine.handlers += bool(node.handlers)
     try:
         signal = execute(machine, node.body, frame)
+        machine.handlers = around
         if signal is None:
             signal = execute(machine, node.orelse, frame)
     except HostError:
+        machine.handlers = around
         machine.recorder.restore(depth)
         if not node.handlers:
             execute(machine, node.final, frame)
@@ -250,7 +254,11 @@ def _return(machine: Machine, node: ir.Return, frame: Frame) -> Signal:
 def _raise(machine: Machine, node: ir.Raise, frame: Frame) -> Signal:
     from warplint.tapes.machine import HostError
 
-    raise HostError
+    if machine.handlers:
+        raise HostError
+    # Nobody handles the error, so in a program that works it does not happen: a condition was taken wrongly.
+    frame.raised = True
+    return None
 
 
 def _nothing(machine: Machine, node: ir.Stmt, frame: Frame) -> Signal:
