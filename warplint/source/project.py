@@ -86,6 +86,11 @@ _ALWAYS_EXTERNAL = frozenset(sys.stdlib_module_names) | {"warp", "numpy", "torch
 _WARP_INNER = re.compile(r"^warp\.(?:_src(?:\.\w+)*|types|context|codegen|tape|constants|lang)\.(?=\w+(?:\.dtype)?$)")
 
 
+def canonical(name: str) -> str:
+    """The public name of an external thing: ``warp.types.float32`` is ``warp.float32``."""
+    return _WARP_INNER.sub("warp.", name)
+
+
 class Project:
     """The modules that are reachable from the linted files by imports.
 
@@ -283,7 +288,7 @@ class Project:
 
     def _attribute(self, owner: Resolved, name: str, depth: int) -> Resolved:
         if isinstance(owner, External):
-            return External(_WARP_INNER.sub("warp.", f"{owner.name}.{name}"))
+            return External(canonical(f"{owner.name}.{name}"))
         if isinstance(owner, ModuleRef):
             return self.member(owner.module, name)
         if isinstance(owner, Definition) and isinstance(owner.node, ir.ClassDef):
@@ -439,7 +444,7 @@ class Project:
                 return ModuleRef(submodule)
             if target is module or not source:
                 return UNKNOWN
-            return External(_WARP_INNER.sub("warp.", f"{source}.{imported}"))
+            return External(canonical(f"{source}.{imported}"))
         return UNKNOWN
 
 
