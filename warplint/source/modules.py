@@ -161,6 +161,10 @@ class Module:
                 continue
             yield from self._functions(self.read(region), ())
 
+    def within(self, region: Region) -> Iterator[Definition]:
+        """Every function in one region, outer ones first."""
+        yield from self._functions(self.read(region), ())
+
     def _functions(self, body: tuple[ir.Stmt, ...], scope: Scope) -> Iterator[Definition]:
         for statement in body:
             if isinstance(statement, ir.FunctionDef):

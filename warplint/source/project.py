@@ -86,6 +86,11 @@ _ALWAYS_EXTERNAL = frozenset(sys.stdlib_module_names) | {"warp", "numpy", "torch
 _WARP_INNER = re.compile(r"^warp\.(?:_src(?:\.\w+)*|types|context|codegen|tape|constants|lang)\.(?=\w+(?:\.dtype)?$)")
 
 
+def canonical(name: str) -> str:
+    """The public name of an external thing: ``warp.types.float32`` is ``warp.float32``."""
+    return _WARP_INNER.sub("warp.", name)
+
+
 class Project:
     """The modules that are reachable from the linted files by imports.
 
@@ -109,6 +114,8 @@ class Project:
         self._found: dict[tuple[str, Path], Path | None] = {}
         self._package_roots: dict[Path, Path] = {}
         self._members: dict[tuple[Path, str], Resolved] = {}
+        #: What analyses keep for as long as the project lives, by their own keys.
+        self.kept: dict[object, object] = {}
         #: The regions that could not be read, in the order they were met.
         self.problems: list[Problem] = []
 
@@ -207,12 +214,18 @@ class Project:
             if isinstance(module, Module):
                 yield module
 
-    def find(self, name: str, origin: Module) -> Module | None:
-        """The project's module with the absolute dotted ``name``, as code in ``origin`` would import it."""
-        if not name or name.partition(".")[0] in _ALWAYS_EXTERNAL:
+    def find(self, name: str, origin: Module, relative: bool = False) -> Module | None:
+        """The project's module with the absolute dotted ``name``, as code in ``origin`` would import it.
+
+        ``relative`` says that the name came from a relative import: it then never means the standard library.
+        """
+        top = name.partition(".")[0]
+        if not name or (top in _ALWAYS_EXTERNAL and not relative):
             return None
+        # A folder without `__init__` inside a package ends the package's root too early; its parents still carry its name.
+        above = tuple(folder.parent for folder in origin.path.parents if folder.name == top)
         # The file's own folder comes last: Python looks there only for a script.
-        for root in dict.fromkeys((self._package_root(origin.path), *self._roots, origin.path.parent)):
+        for root in dict.fromkeys((self._package_root(origin.path), *above, *self._roots, origin.path.parent)):
             key = (name, root)
             if key not in self._found:
                 self._found[key] = _module_file(root, name)
@@ -235,9 +248,9 @@ class Project:
         parts = path.relative_to(self._package_root(path)).with_suffix("").parts
         return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
-    def _submodule(self, package: str, name: str, origin: Module) -> Module | None:
+    def _submodule(self, package: str, name: str, origin: Module, relative: bool) -> Module | None:
         """The module ``name`` in ``package``, which is empty for the folder of a file that is in no package."""
-        return self.find(f"{package}.{name}" if package else name, origin)
+        return self.find(f"{package}.{name}" if package else name, origin, relative)
 
     def absolute(self, statement: ir.ImportFrom, origin: Module) -> str | None:
         """The absolute dotted name that ``from ... import`` names in ``origin``; None if it leaves the package."""
@@ -275,7 +288,7 @@ class Project:
 
     def _attribute(self, owner: Resolved, name: str, depth: int) -> Resolved:
         if isinstance(owner, External):
-            return External(_WARP_INNER.sub("warp.", f"{owner.name}.{name}"))
+            return External(canonical(f"{owner.name}.{name}"))
         if isinstance(owner, ModuleRef):
             return self.member(owner.module, name)
         if isinstance(owner, Definition) and isinstance(owner.node, ir.ClassDef):
@@ -302,7 +315,7 @@ class Project:
         for star in reversed(module.bindings("*")):
             assert isinstance(star, ir.ImportFrom)
             source = self.absolute(star, module)
-            target = self.find(source, module) if source else None
+            target = self.find(source, module, star.level > 0) if source else None
             if target is None:
                 if source == "math" and name not in _MATH:
                     continue
@@ -315,7 +328,7 @@ class Project:
             if through is not UNKNOWN or target.binds(name) or not target.complete:
                 return through
         if module.is_package:
-            submodule = self._submodule(module.name, name, module)
+            submodule = self._submodule(module.name, name, module, relative=True)
             if submodule is not None:
                 return ModuleRef(submodule)
         return UNKNOWN
@@ -423,15 +436,15 @@ class Project:
         for imported, alias in statement.names:
             if (alias or imported) != name:
                 continue
-            target = self.find(source, module)
+            target = self.find(source, module, statement.level > 0)
             if target is not None and target is not module:
                 return self.member(target, imported)
-            submodule = self._submodule(source, imported, module)  # of this package, or of one without `__init__`
+            submodule = self._submodule(source, imported, module, statement.level > 0)  # perhaps without `__init__`
             if submodule is not None:
                 return ModuleRef(submodule)
             if target is module or not source:
                 return UNKNOWN
-            return External(_WARP_INNER.sub("warp.", f"{source}.{imported}"))
+            return External(canonical(f"{source}.{imported}"))
         return UNKNOWN
 
 
