@@ -222,7 +222,7 @@ class Project:
         top = name.partition(".")[0]
         if not name or (top in _ALWAYS_EXTERNAL and not relative):
             return None
-        # A folder without `__init__` inside a package ends the package's root too early; its parents still carry its name.
+        # A folder without `__init__` inside a package ends its root too early; the parents still carry its name.
         above = tuple(folder.parent for folder in origin.path.parents if folder.name == top)
         # The file's own folder comes last: Python looks there only for a script.
         for root in dict.fromkeys((self._package_root(origin.path), *above, *self._roots, origin.path.parent)):
