@@ -66,8 +66,8 @@ def values(kernel: Any, random: np.random.Generator) -> list[Any]:
     found: list[Any] = []
     for parameter in kernel.adj.args:
         if isinstance(parameter.type, wp.array):
-            length = getattr(parameter.type.dtype, "_length_", None)
-            found.append(random.uniform(0.4, 1.6, (SIZE, length) if length else (SIZE,)))
+            length = getattr(parameter.type.dtype, "_length_", 1)
+            found.append(random.uniform(0.4, 1.6, (SIZE, length) if length > 1 else (SIZE,)))
         else:
             found.append(COUNT if parameter.type is wp.int32 else 0.7)
     return found
