@@ -1,0 +1,229 @@
+"""Entry points: where host code starts to run, and which runs are made from there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from warplint.ir import syntax as ir
+from warplint.ir.spans import Location, Span
+from warplint.source.project import Definition, Module, Project
+from warplint.tapes import calls, members, tapes
+from warplint.tapes.machine import Effects, HostError, Machine, OutOfBudget
+from warplint.tapes.questions import Questions
+from warplint.tapes.trace import Trace
+from warplint.tapes.values import BoundMethod, ClassValue, FunctionValue, Instance, Unknown, Value
+
+#: Steps (statements and calls) of one run, and of all runs from one entry point.
+RUN_BUDGET = 150_000
+ENTRY_BUDGET = 400_000
+#: How many conditions of one entry point are tried the other way.
+MAX_FLIPS = 8
+
+#: What a file must contain to be worth interpreting.
+TAPE = re.compile(r"\bTape\s*\(")
+_OPENS = re.compile(r"Tape$|^backward$")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A way to start a run. ``start`` does what the entry point does."""
+
+    name: str
+    start: Callable[[Machine], None]
+
+
+def traces(project: Project, module: Module, effects: Effects) -> Iterator[Trace]:
+    """The traces of all runs that are made for ``module``."""
+    covered: set[int] = set()
+    yield from _runs(project, module, effects, _script(module), covered)
+    for candidate in _candidates(module):
+        if id(candidate.node) not in covered:
+            yield from _runs(project, module, effects, _function(module, candidate), covered)
+
+
+def _runs(
+    project: Project, module: Module, effects: Effects, entry: Entry, covered: set[int]
+) -> Iterator[Trace]:
+    remaining = ENTRY_BUDGET
+    flips: list[Location | None] = [None]
+    tried: set[Location] = set()
+    while flips and remaining > 0:
+        flip = flips.pop(0)
+        questions = Questions(frozenset() if flip is None else frozenset({flip}))
+        budget = min(RUN_BUDGET, remaining)
+        machine = Machine(project, effects, budget, questions)
+        trace = machine.recorder.trace
+        trace.entry = entry.name
+        try:
+            entry.start(machine)
+        except OutOfBudget:
+            trace.finished = False
+        except (HostError, RecursionError):
+            pass
+        remaining -= budget - max(0, machine.budget)
+        covered |= machine.covered
+        yield trace
+        for site in questions.asked:
+            if site.path == module.path and site not in tried and len(tried) < MAX_FLIPS:
+                tried.add(site)
+                flips.append(site)
+
+
+# --- scripts ---
+
+
+def _script(module: Module) -> Entry:
+    def start(machine: Machine) -> None:
+        _run_module(machine, module, "__main__")
+        _finish(machine, module)
+
+    return Entry("__main__", start)
+
+
+def _run_module(machine: Machine, module: Module, name: str) -> None:
+    """Run what stands at the top level of a file; definitions and imports are read when they are asked for."""
+    frame = machine.globals(module)
+    frame.names["__name__"] = name
+    machine.recorder.enter("<module>", _place(module))
+    for region in module.regions:
+        if region.kind in ("assign", "other"):
+            machine.execute(module.read(region), frame)
+
+
+def _place(module: Module) -> Location:
+    return Location(module.path, Span(1, 1, 1, 1))
+
+
+def _finish(machine: Machine, module: Module) -> None:
+    """Objects that were made and given away: whoever has them calls the methods that open tapes."""
+    site = _place(module)
+    tapes.run_pending(machine, site)
+    for definition in _candidates(module):
+        if id(definition.node) in machine.covered or not definition.scope:
+            continue
+        for instance in list(machine.instances):
+            if instance.cls.definition.node is definition.scope[-1]:
+                _call_method(machine, instance, definition, site)
+                break
+    tapes.run_pending(machine, site)
+
+
+# --- functions and methods that nobody calls ---
+
+
+def _function(module: Module, definition: Definition) -> Entry:
+    def start(machine: Machine) -> None:
+        _run_module(machine, module, module.name)
+        site = Location(module.path, definition.node.span)
+        owner = definition.scope[-1] if definition.scope else None
+        if owner is None:
+            function = machine.definition_value(definition, None)
+            args, keywords = _arguments(machine, definition)
+            tapes.read_gradients(machine, machine.call(function, args, keywords, site), "escape", site)
+        elif isinstance(owner, ir.ClassDef):
+            cls = machine.definition_value(Definition(module, owner, definition.scope[:-1]), None)
+            if isinstance(cls, ClassValue):
+                _call_in_class(machine, cls, definition, site)
+        _finish(machine, module)
+
+    return Entry(definition.qualname, start)
+
+
+def _call_in_class(machine: Machine, cls: ClassValue, definition: Definition, site: Location) -> None:
+    if any(base.endswith("autograd.Function") for base in cls.external_bases):
+        found = members.class_member(machine, cls, "forward")
+        if found is not None and isinstance(found[1], FunctionValue):
+            args, _ = _arguments(machine, found[1].definition, skip=1)
+            tapes.apply_torch_function(machine, cls, args, site)
+        return
+    found = members.class_member(machine, cls, "__init__")
+    args, keywords = ((), {})
+    if found is not None and isinstance(found[1], FunctionValue):
+        args, keywords = _arguments(machine, found[1].definition, skip=1)
+    instance = calls.construct(machine, cls, args, keywords, site)
+    for name in ("setUp", "setup_method"):
+        if isinstance(instance, Instance) and (setup := members.class_member(machine, cls, name)) is not None:
+            if isinstance(setup[1], FunctionValue):
+                machine.call(BoundMethod(setup[1], instance), (), {}, site)
+    if isinstance(instance, Instance) and id(definition.node) not in machine.covered:
+        _call_method(machine, instance, definition, site)
+
+
+def _call_method(machine: Machine, instance: Instance, definition: Definition, site: Location) -> None:
+    function = members.class_member(machine, instance.cls, definition.node.name)
+    if function is None or not isinstance(function[1], FunctionValue):
+        return
+    marks = members.decorators(machine, function[1])
+    static = "staticmethod" in marks
+    args, keywords = _arguments(machine, definition, skip=0 if static else 1)
+    callee: Value = function[1] if static else BoundMethod(function[1], instance)
+    tapes.read_gradients(machine, machine.call(callee, args, keywords, site), "escape", site)
+
+
+def _arguments(
+    machine: Machine, definition: Definition, skip: int = 0
+) -> tuple[tuple[Value, ...], dict[str, Value]]:
+    """Arguments for a function that nobody calls: numbers and texts have their defaults, the rest is unknown."""
+    node = definition.node
+    assert isinstance(node, ir.FunctionDef)
+    args: list[Value] = []
+    keywords: dict[str, Value] = {}
+    for parameter in node.parameters[skip:]:
+        if parameter.kind in ("*", "**"):
+            keywords[parameter.kind] = Unknown(parameter.name)
+            continue
+        default = parameter.default
+        value: Value = Unknown(parameter.name)
+        if default is not None:
+            known = machine.evaluate(default, machine.globals(definition.module))
+            if not isinstance(known, bool):
+                value = known
+        if parameter.kind == "positional":
+            args.append(value)
+        else:
+            keywords[parameter.name] = value
+    return tuple(args), keywords
+
+
+# --- candidates ---
+
+
+_CANDIDATES: dict[int, tuple[Module, list[Definition]]] = {}
+
+
+def _candidates(module: Module) -> list[Definition]:
+    """Functions and methods of ``module`` that open a tape or run one backward, themselves or through others that are
+    called by name; those that no other candidate calls come first."""
+    known = _CANDIDATES.get(id(module))
+    if known is not None and known[0] is module:
+        return known[1]
+    found: list[Definition] = []
+    uses: dict[str, set[str]] = {}
+    opens: set[str] = set()
+    for definition in module.functions():
+        if any(isinstance(outer, ir.FunctionDef) for outer in definition.scope):
+            continue
+        names = {_called(inner) for inner in ir.walk(definition.node) if isinstance(inner, ir.Call)}
+        found.append(definition)
+        uses.setdefault(definition.node.name, set()).update(names)
+        if any(_OPENS.search(name) for name in names):
+            opens.add(definition.node.name)
+    reaching = set(opens)
+    while True:
+        more = {name for name, names in uses.items() if names & reaching} - reaching
+        if not more:
+            break
+        reaching |= more
+    result = [definition for definition in found if definition.node.name in reaching]
+    called = {name for definition in result for name in uses[definition.node.name] if name != definition.node.name}
+    result.sort(key=lambda definition: definition.node.name in called)
+    _CANDIDATES[id(module)] = (module, result)
+    return result
+
+
+def _called(call: ir.Call) -> str:
+    if isinstance(call.func, ir.Attribute):
+        return call.func.attr
+    return call.func.id if isinstance(call.func, ir.Name) else ""
