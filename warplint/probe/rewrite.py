@@ -83,9 +83,20 @@ def _statement(body: tuple[ir.Stmt, ...], span: Span, looped: bool) -> tuple[ir.
                 return found
         if isinstance(statement, (ir.For, ir.While)) and statement.body:
             return statement.body[0], True  # the header counts when the body runs
-        return statement, looped
-    # an `elif` has no place before it: its first statement stands for it
+        clause = _elif(statement, span)
+        # an `elif` has no place before it: its first statement stands for it
+        return (clause.body[0] if clause is not None else statement), looped
     return None
+
+
+def _elif(statement: ir.Stmt, span: Span) -> ir.If | None:
+    """The `elif` clause of ``statement`` whose condition holds ``span``."""
+    found: ir.If | None = None
+    while isinstance(statement, ir.If) and len(statement.orelse) == 1 and isinstance(statement.orelse[0], ir.If):
+        statement = statement.orelse[0]
+        if statement.span.covers(span):
+            found = statement
+    return found
 
 
 def _blocks(statement: ir.Stmt) -> tuple[tuple[ir.Stmt, ...], ...]:
