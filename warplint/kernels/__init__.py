@@ -70,9 +70,10 @@ class Analysis:
         differentiated = [
             kernel for kernel in kernels if self.knowledge.decorations.options(kernel).backward is not False
         ]
-        if kernels and not differentiated:
-            return
-        if not kernels and options.backward is not True:
+        if options.backward is not True:
+            # The module is meant to run forward only: just kernels that ask for an adjoint themselves count.
+            differentiated = [kernel for kernel in differentiated if self.knowledge.decorations.explicit(kernel)]
+        if not differentiated and (kernels or options.backward is not True):
             return
         positions = self.callers.sources(definition)
         inputs = None if positions is None else {trace.parameters[p][2] for p in positions if p < len(trace.parameters)}

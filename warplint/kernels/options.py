@@ -87,6 +87,15 @@ class Decorations:
             None if overwrites is UNKNOWN else bool(overwrites),
         )
 
+    def explicit(self, definition: Definition) -> bool:
+        """Whether a kernel's own decorator switches its adjoint on."""
+        assert isinstance(definition.node, ir.FunctionDef)
+        return any(
+            isinstance(decorator, ir.Call)
+            and self._decorator_options(definition, decorator).get("enable_backward") is True
+            for decorator in definition.node.decorators
+        )
+
     def _decorator_options(self, definition: Definition, decorator: ir.Call) -> dict[str, object]:
         values: dict[str, object] = {}
         module, scope = definition.module, definition.scope
