@@ -55,7 +55,7 @@ class Analysis:
                     yield fact
 
     def _closed(self, definition: Definition, kernel: bool, closure: Closure, options: Options) -> Iterator[Fact]:
-        trace = execute(self.knowledge, definition, closure, options)
+        trace = execute(self.knowledge, definition, closure)
         if trace is None:
             return
         found = list(self._facts(trace, () if kernel else None, closure, options, ()))
@@ -103,7 +103,7 @@ class Analysis:
         if role not in ("kernel", "func"):
             return None
         options = self.knowledge.decorations.options(definition)
-        trace = execute(self.knowledge, definition, self.knowledge.factories.closures(definition)[0], options)
+        trace = execute(self.knowledge, definition, self.knowledge.factories.closures(definition)[0])
         if trace is None:
             return None
         active = activity.analyse(self.knowledge, trace, () if role == "kernel" else None)

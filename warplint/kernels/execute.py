@@ -30,13 +30,19 @@ class _Loop:
     breaks: list[dict[str, int]] = field(default_factory=list)
 
 
-def execute(knowledge: Knowledge, definition: Definition, closure: Closure, options: Options) -> Trace | None:
-    """The trace of a kernel or func, None if its loops unroll to more than is analysed."""
-    body = _Body(knowledge, definition, closure, options)
+def execute(knowledge: Knowledge, definition: Definition, closure: Closure) -> Trace | None:
+    """The trace of a kernel or func, None if its loops unroll to more than is analysed. Traces are kept."""
+    key = (definition.module.path, definition.qualname, definition.node.span.line, repr(sorted(closure.items())))
+    if key in knowledge.traces:
+        return knowledge.traces[key]
+    body = _Body(knowledge, definition, closure, knowledge.decorations.options(definition))
+    trace: Trace | None = None
     try:
-        return body.run()
+        trace = body.run()
     except TooLarge:
-        return None
+        pass
+    knowledge.traces[key] = trace
+    return trace
 
 
 class _Body(Stores):
