@@ -90,7 +90,7 @@ class Callers:
             kernel = knowledge.decorations.role(caller) == "kernel"
             if kernel and options.backward is False:
                 continue
-            trace = execute(knowledge, caller, knowledge.factories.closures(caller)[0], options)
+            trace = execute(knowledge, caller, knowledge.factories.closures(caller)[0])
             if trace is None:
                 self._sources.pop(key)
                 return None

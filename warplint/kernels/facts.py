@@ -151,7 +151,7 @@ class Facts:
         for (loop, variable), items in groups.items():
             items.sort(key=lambda item: (item.via == "order", item.reader))
             first = items[0]
-            span = self._place(first)
+            span = first.place
             if span in places:
                 continue
             places.add(span)
@@ -170,7 +170,7 @@ class Facts:
             if update is not None and update != span:
                 labels.append(self._label(update, f"`{variable}` is overwritten here"))
             for item in items[1:]:
-                other = self._place(item)
+                other = item.place
                 if all(label.location.span != other for label in labels):
                     labels.append(self._label(other, "read here as well"))
             reader = operations[first.reader]
@@ -182,13 +182,6 @@ class Facts:
                 "active": True,
             }
             yield self._fact("loop-carried-value", span, attributes, labels[:6])
-
-    def _place(self, item: Lost) -> Span:
-        operations = self._trace.operations
-        reader = operations[item.reader]
-        if item.via == "condition":
-            return operations[item.value].span
-        return reader.span
 
     def _update(self, head: Operation) -> Span | None:
         operations = self._trace.operations

@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from warplint.ir.spans import Span
 from warplint.kernels import activity
 from warplint.kernels.activity import Activity
 from warplint.kernels.knowledge import Knowledge
@@ -51,6 +52,7 @@ class Lost:
     reader: int
     value: int
     via: Via
+    place: Span
 
 
 class LostValues:
@@ -217,18 +219,18 @@ class LostValues:
                 if self._trace.frames[frame.parent].kind == "while" and frame.span != operation.span:
                     if self._is_loop_test(frame.index):
                         continue
-                yield from self._lost(operation.index, frame.condition, "condition")
+                yield from self._lost(operation.index, frame.condition, "condition", frame.span)
 
     def _is_loop_test(self, frame: int) -> bool:
         parent = self._trace.frames[frame].parent
         return frame == parent + 1
 
-    def _lost(self, reader: int, value: int, via: Via) -> Iterator[Lost]:
+    def _lost(self, reader: int, value: int, via: Via, place: Span | None = None) -> Iterator[Lost]:
         bits = self._stale[value] | self._direct[value]
         while bits:
             low = bits & -bits
             loss = self._losses[low.bit_length() - 1]
-            yield Lost(loss, reader, value, via)
+            yield Lost(loss, reader, value, via, place or self._trace.operations[reader].span)
             bits ^= low
 
     # --- adjoints of iterations in the wrong order ---
@@ -248,7 +250,8 @@ class LostValues:
                 continue
             reader = self._not_a_sum(operation)
             if reader is not None:
-                yield Lost(Loss("carried", operation.index), reader, operation.index, "order")
+                place = operations[reader].span
+                yield Lost(Loss("carried", operation.index), reader, operation.index, "order", place)
 
     def _read_after(self, head: Operation) -> bool:
         return any(

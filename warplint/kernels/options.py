@@ -32,13 +32,13 @@ _DEFAULTS: dict[str, object] = {
 _ALIASES = re.compile(
     r"\b(?:kernel|func)\s+as\s+(?P<imported>\w+)|^\s*(?P<assigned>\w+)\s*=\s*[\w.]*\b(?:kernel|func)\s*$", re.MULTILINE
 )
-
-
 def decorated(module: Module) -> re.Pattern[str]:
     """Finds the regions of a module that can hold a kernel or func: by the decorators' names, aliases included."""
     names = {"kernel", "func", "func_grad", "func_replay", "func_native"}
-    for match in _ALIASES.finditer(module.text):
-        names.add(match["imported"] or match["assigned"])
+    for region in module.regions:
+        if region.kind in ("import", "assign"):
+            for match in _ALIASES.finditer(module.text, region.start, region.end):
+                names.add(match["imported"] or match["assigned"])
     return re.compile(rf"@\s*(?:\w+\s*\.\s*)*(?:{'|'.join(sorted(names))})\b")
 
 
@@ -85,6 +85,15 @@ class Decorations:
             None if backward is UNKNOWN else bool(backward),
             unroll if isinstance(unroll, int) else None,
             None if overwrites is UNKNOWN else bool(overwrites),
+        )
+
+    def explicit(self, definition: Definition) -> bool:
+        """Whether a kernel's own decorator switches its adjoint on."""
+        assert isinstance(definition.node, ir.FunctionDef)
+        return any(
+            isinstance(decorator, ir.Call)
+            and self._decorator_options(definition, decorator).get("enable_backward") is True
+            for decorator in definition.node.decorators
         )
 
     def _decorator_options(self, definition: Definition, decorator: ir.Call) -> dict[str, object]:

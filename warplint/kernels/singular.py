@@ -36,7 +36,10 @@ _SINGULAR = {
 }
 
 #: Numbers that conditions are tried with, besides the constants that they compare with.
-_TRIED = (0.0, 1.0, -1.0, 0.37, -0.61, 2.3, 1000.0, -1000.0)
+_TRIED = (1.0, -1.0, 1000.0, -1000.0, 0.37, -0.61, 2.3)
+
+#: How many numbers are tried for each atom of a condition that reads one, two or three.
+_CHOICES = {1: 60, 2: 16, 3: 7}
 
 #: What atoms that the condition does not read are: nothing in particular.
 _ELSEWHERE = 0.7123
@@ -190,7 +193,8 @@ class _Search:
         given: dict[Atom, Number] = {}
         for key, (place, index) in {**reads, **self._path_atoms(candidate)}.items():
             given[key] = _elsewhere(place.trace.operations[index].type)
-        choices = [self._tried(place, index) for place, index in atoms.values()]
+        count = _CHOICES[len(atoms)]
+        choices = [self._tried(place, index)[:count] for place, index in atoms.values()]
         hit = False
         for numbers in product(*choices):
             given.update(zip(atoms, numbers, strict=True))
@@ -277,14 +281,15 @@ class _Search:
                 tuple(0.3 + 0.1 * at for at in range(size)),
                 tuple(9.0 for _ in range(size)),
             ]
-        near = self._compared()
-        numbers = [*near, *(-value for value in near), *_TRIED]
+        compared = self._compared()
+        beside = [number for value in compared for number in (-value, value * 0.5, value * 2.0, value + 1.0, value - 1.0)]
+        numbers = [0.0, *compared, *_TRIED, *beside]
         if type_.kind == "int":
-            return sorted({int(value) for value in numbers})  # type: ignore[return-value]
+            return list(dict.fromkeys(int(value) for value in numbers))
         return list(dict.fromkeys(numbers))
 
     def _compared(self) -> list[float]:
-        """The constants in the condition, and numbers just beside them."""
+        """The constants in the condition."""
         found: list[float] = []
         stack = [self._where.operands[0]]
         seen: set[int] = set()
@@ -296,11 +301,11 @@ class _Search:
             operation = self._trace.operations[index]
             if operation.name == "constant" and isinstance(operation.detail, (int, float)):
                 value = float(operation.detail)
-                if math.isfinite(value):
-                    found += [value, value * 0.5, value * 2.0, value + 1.0, value - 1.0]
+                if math.isfinite(value) and abs(value) < 1.0e30:
+                    found.append(value)
             if operation.name != "load":
                 stack.extend(operation.operands)
-        return found[:20]
+        return found[:8]
 
 
 def _elsewhere(type_: Type) -> Number:
