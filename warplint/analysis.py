@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Fewer files than this are analysed sooner than other processes start.
 PARALLEL_FROM = 32
+# A kernel has a decorator, a tape its class; `wp` may come from another module of the project.
+_RELEVANT = re.compile(r"warp|Tape|@[\w.]*(?:kernel|func)")
 # Pieces of work a process: enough that no process waits long for the last one.
 _CHUNKS_PER_JOB = 4
 
@@ -83,6 +86,9 @@ def _loaded(project: Project, path: Path, data: bytes | None) -> FileAnalysis | 
 
 
 def _facts(project: Project, module: Module) -> tuple[Fact, ...]:
+    # Most files have nothing to do with Warp: for those not even the analyses are imported.
+    if not _RELEVANT.search(module.text):
+        return ()
     from warplint import kernels, tapes
 
     effects = partial(kernels.effects, project)
