@@ -7,7 +7,7 @@ constants, ``wp.static``) consist of literals, arithmetic and calls that are kno
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -55,8 +55,8 @@ class Slice:
 
     text: str
     twin: str | None
-    names: Mapping[int, str]
-    in_loop: bool
+    #: For each mark that the twin prints, whether it stands in a loop.
+    marks: Mapping[int, bool]
 
 
 @dataclass(frozen=True)
@@ -75,18 +75,17 @@ class Slicer:
         self,
         project: Project,
         allow_native: bool = False,
-        flagged: Iterable[Location] = (),
+        flagged: Sequence[Iterable[Location]] = (),
     ) -> None:
         self._project = project
         self._allow_native = allow_native
-        self._flagged = tuple(flagged)
+        # the places of mark 0, of mark 1, ...
+        self._flagged = [tuple(places) for places in flagged]
         self._items: dict[object, _Item] = {}
         self._order: list[_Item] = []
         self._taken: set[str] = {WARP}
         self._options: list[str] = []
-        self._names: dict[int, str] = {}
-        self._marked = False
-        self.in_loop = False
+        self._marks: dict[int, bool] = {}
 
     # --- the result ---
 
@@ -96,7 +95,7 @@ class Slicer:
         parts = [*head, *self._options, *(item.text for item in self._order)]
         twins = [*head, *self._options, *(item.twin or item.text for item in self._order)]
         text = "\n\n".join(parts) + "\n"
-        return Slice(text, "\n\n".join(twins) + "\n" if self._marked else None, dict(self._names), self.in_loop)
+        return Slice(text, "\n\n".join(twins) + "\n" if self._marks else None, dict(self._marks))
 
     # --- definitions ---
 
@@ -231,16 +230,16 @@ class Slicer:
         text = cut(module.lines, node.span, edits)
         marks, looped = reach_edits(node, module.lines, self._flagged_in(module, node))
         twin = cut(module.lines, node.span, [*edits, *marks])
-        if marks:
-            self._marked = True
-            self.in_loop = self.in_loop or looped
+        for number, in_loop in looped.items():
+            self._marks[number] = self._marks.get(number, False) or in_loop
         indent = node.span.column - 1
         return f"{decorators}{dedent(text, indent)}", f"{decorators}{dedent(twin, indent)}"
 
-    def _flagged_in(self, module: Module, node: ir.FunctionDef) -> Iterator[Span]:
-        for location in self._flagged:
-            if location.path == module.path and node.span.covers(location.span):
-                yield location.span
+    def _flagged_in(self, module: Module, node: ir.FunctionDef) -> Iterator[tuple[int, Span]]:
+        for number, places in enumerate(self._flagged):
+            for location in places:
+                if location.path == module.path and node.span.covers(location.span):
+                    yield number, location.span
 
     def _decorators(self, node: ir.FunctionDef, place: _Place) -> str:
         """The Warp decorator, with those of its arguments that change what is compiled."""
