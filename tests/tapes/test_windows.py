@@ -283,3 +283,37 @@ def test_struct_state_and_a_host_round_trip(run: Run) -> None:
 
         main()
     """)
+
+
+def test_window_in_a_context_manager(run: Run) -> None:
+    run("""
+        from contextlib import contextmanager
+
+        class Recorder:
+            def __init__(self):
+                self.loss = wp.zeros(1, dtype=float, requires_grad=True)
+
+            @contextmanager
+            def window(self):
+                tape = wp.Tape()
+                with tape:
+                    yield self.loss
+                tape.backward(self.loss)  # expect: WP401
+
+        def batches(count):
+            for k in range(count):
+                yield k
+
+        def main():
+            p = wp.array([0.5], dtype=float, requires_grad=True)
+            now, then = wp.ones(3, dtype=float, requires_grad=True), wp.ones(3, dtype=float, requires_grad=True)
+            recorder = Recorder()
+            for k in batches(5):
+                with recorder.window() as loss:
+                    wp.launch(combine, dim=3, inputs=[now, p], outputs=[then])
+                    wp.launch(total, dim=3, inputs=[then], outputs=[loss])
+                now, then = then, now
+            return p.grad.numpy()
+
+        main()
+    """)

@@ -15,9 +15,11 @@ from warplint.tapes.questions import Questions
 from warplint.tapes.trace import Trace
 from warplint.tapes.values import BoundMethod, ClassValue, FunctionValue, Instance, Unknown, Value
 
-#: Steps (statements and calls) of one run, and of all runs from one entry point.
-RUN_BUDGET = 150_000
-ENTRY_BUDGET = 400_000
+#: Steps (statements and calls) of one run as it is written, of one run with smaller counts, and of all runs from one
+#: entry point.
+FULL_BUDGET = 40_000
+RUN_BUDGET = 120_000
+ENTRY_BUDGET = 300_000
 #: How many conditions of one entry point are tried the other way.
 MAX_FLIPS = 8
 
@@ -49,16 +51,22 @@ def _runs(
     remaining = ENTRY_BUDGET
     flips: list[Location | None] = [None]
     tried: set[Location] = set()
+    shrunk = False
     while flips and remaining > 0:
         flip = flips.pop(0)
         questions = Questions(frozenset() if flip is None else frozenset({flip}))
-        budget = min(RUN_BUDGET, remaining)
-        machine = Machine(project, effects, budget, questions)
+        budget = min(RUN_BUDGET if shrunk else FULL_BUDGET, remaining)
+        machine = Machine(project, effects, budget, questions, shrunk)
         trace = machine.recorder.trace
         trace.entry = entry.name
         try:
             entry.start(machine)
         except OutOfBudget:
+            if not shrunk:
+                shrunk = True
+                remaining -= budget
+                flips.insert(0, flip)
+                continue
             trace.finished = False
         except (HostError, RecursionError):
             pass

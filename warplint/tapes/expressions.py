@@ -262,9 +262,17 @@ def _format(machine: Machine, node: ir.Format, frame: Frame) -> Value:
 
 
 def _opaque(machine: Machine, node: ir.Opaque, frame: Frame) -> Value:
-    for value in node.values:
-        evaluate(machine, value, frame)
-    return Unknown(node.kind)
+    values = [evaluate(machine, value, frame) for value in node.values]
+    if node.kind in ("yield", "yieldfrom"):
+        owner: Frame | None = frame
+        while owner is not None and owner.on_yield is None:
+            owner = owner.parent
+        if owner is not None and owner.on_yield is not None:
+            given = values[0] if values else None
+            for item in members.rounds(machine, given)[0] if node.kind == "yieldfrom" else (given,):
+                owner.on_yield(item)
+        return None
+    return values[0] if node.kind == "await" and values else Unknown(node.kind)
 
 
 _EVALUATE: dict[type, Callable[[Any, Any, Any], Value]] = {

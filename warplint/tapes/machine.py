@@ -70,6 +70,8 @@ class Frame:
     receiver: Value = None
     outer: set[str] = field(default_factory=set)  # names declared global or nonlocal
     raised: bool = False  # a `raise` was passed over
+    # What a generator's `yield` does with its value; None outside generators.
+    on_yield: Callable[[Value], None] | None = None
 
     def find(self, name: str) -> Frame | None:
         """The frame, from here outwards, that has ``name``."""
@@ -91,11 +93,15 @@ class Activation(NamedTuple):
 class Machine:
     """Runs host code of ``project``. ``effects`` tells what kernels do; ``budget`` is the number of steps."""
 
-    def __init__(self, project: Project, effects: Effects, budget: int, questions: Questions) -> None:
+    def __init__(
+        self, project: Project, effects: Effects, budget: int, questions: Questions, shrunk: bool = False
+    ) -> None:
         self.project = project
         self.effects = effects
         self.budget = budget
         self.questions = questions
+        #: Whether counts of steps are made smaller (see ``warplint.tapes.shrink``).
+        self.shrunk = shrunk
         self.recorder = Recorder()
         self.activations: list[Activation] = []
         #: How many `try` statements with handlers are around the present place.
@@ -148,6 +154,17 @@ class Machine:
         finally:
             self.activations.pop()
             self.recorder.leave()
+
+    @contextmanager
+    def suspended(self) -> Iterator[None]:
+        """The time that the caller's code runs inside an activation (the body of a ``with`` over a generator)."""
+        active = self.activations.pop()
+        place = self.recorder.leave()
+        try:
+            yield
+        finally:
+            self.activations.append(active)
+            self.recorder.enter(*place)
 
     def may_enter(self, definition: Definition) -> bool:
         """Whether the call stack allows one more call of ``definition``."""

@@ -190,6 +190,8 @@ def _contains(machine: Machine, operator: str, left: Value, right: Value) -> Val
             found = True
     elif isinstance(right, (ListValue, tuple)):
         items = right.items if isinstance(right, ListValue) else list(right)
+        if isinstance(left, (str, int)) and any(item.__class__ is left.__class__ and item == left for item in items):
+            return operator == "in"
         same = [_same(left, item, identity=False) for item in items]
         if any(same):
             found = True

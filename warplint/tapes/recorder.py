@@ -43,8 +43,8 @@ class Recorder:
     def enter(self, definition: str, site: Location) -> None:
         self._stack.append((definition, site))
 
-    def leave(self) -> None:
-        self._stack.pop()
+    def leave(self) -> tuple[str, Location]:
+        return self._stack.pop()
 
     def begin_loop(self) -> int:
         """A new loop; its rounds are told by ``round``."""

@@ -10,10 +10,10 @@ from warplint.ir import syntax as ir
 from warplint.ir.spans import Location
 from warplint.source.bindings import target_names
 from warplint.source.project import Definition
-from warplint.tapes import contexts, expressions, members, operators
+from warplint.tapes import contexts, expressions, members, operators, shrink
 from warplint.tapes.questions import ROUNDS
 from warplint.tapes.trace import BackwardRun
-from warplint.tapes.values import ListValue, Unknown, Value
+from warplint.tapes.values import GeneratorContext, ListValue, Unknown, Value
 
 if TYPE_CHECKING:
     from warplint.tapes.machine import Frame, Machine
@@ -43,6 +43,8 @@ def execute(machine: Machine, body: tuple[ir.Stmt, ...], frame: Frame) -> Signal
 def _assign(machine: Machine, node: ir.Assign, frame: Frame) -> Signal:
     value = machine.evaluate(node.value, frame)
     for target in node.targets:
+        if machine.shrunk:
+            value = shrink.assigned(frame.module, target, node.value, value)
         members.assign(machine, target, value, frame)
     return None
 
@@ -63,7 +65,10 @@ def _aug_assign(machine: Machine, node: ir.AugAssign, frame: Frame) -> Signal:
 
 def _ann_assign(machine: Machine, node: ir.AnnAssign, frame: Frame) -> Signal:
     if node.value is not None:
-        members.assign(machine, node.target, machine.evaluate(node.value, frame), frame)
+        value = machine.evaluate(node.value, frame)
+        if machine.shrunk:
+            value = shrink.assigned(frame.module, node.target, node.value, value)
+        members.assign(machine, node.target, value, frame)
     return None
 
 
@@ -201,6 +206,8 @@ def _with_items(machine: Machine, node: ir.With, position: int, frame: Frame) ->
     item = node.items[position]
     value = machine.evaluate(item.context, frame)
     site = machine.location(item.context, frame)
+    if isinstance(value, GeneratorContext):
+        return _with_generator(machine, node, position, value, frame)
     entered = contexts.enter(machine, value, site)
     if item.target is not None:
         members.assign(machine, item.target, entered.result, frame)
@@ -208,6 +215,27 @@ def _with_items(machine: Machine, node: ir.With, position: int, frame: Frame) ->
         return _with_items(machine, node, position + 1, frame)
     finally:
         contexts.leave(machine, entered, site)
+
+
+def _with_generator(
+    machine: Machine, node: ir.With, position: int, manager: GeneratorContext, frame: Frame
+) -> Signal:
+    """The body of the manager's function runs, and at its ``yield`` the body of the ``with`` statement."""
+    signals: list[Signal] = []
+    definition = manager.definition
+    assert isinstance(definition.node, ir.FunctionDef)
+
+    def body(value: Value) -> None:
+        target = node.items[position].target
+        with machine.suspended():
+            if target is not None:
+                members.assign(machine, target, value, frame)
+            signals.append(_with_items(machine, node, position + 1, frame))
+
+    manager.frame.on_yield = body
+    with machine.activation(definition, manager.site):
+        execute(machine, definition.node.body, manager.frame)
+    return signals[0] if signals else None
 
 
 def _try(machine: Machine, node: ir.Try, frame: Frame) -> Signal:

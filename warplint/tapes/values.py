@@ -266,6 +266,15 @@ class ContextValue:
 
 
 @dataclass(eq=False, slots=True)
+class GeneratorContext:
+    """A called function with ``@contextmanager``: its body runs around the body of the ``with`` statement."""
+
+    definition: Definition
+    frame: Frame
+    site: Location
+
+
+@dataclass(eq=False, slots=True)
 class RangeValue:
     """A ``range`` with known bounds; ``guessed`` when a bound is unknown and three rounds stand for it."""
 
@@ -309,6 +318,7 @@ Value = Union[
     OptimizerValue,
     CommandValue,
     ContextValue,
+    GeneratorContext,
     RangeValue,
 ]
 
