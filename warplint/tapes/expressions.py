@@ -13,6 +13,7 @@ from warplint.tapes.questions import derived
 from warplint.tapes.values import (
     DictValue,
     ExternalValue,
+    Instance,
     LambdaValue,
     ListValue,
     Unknown,
@@ -43,7 +44,14 @@ def evaluate(machine: Machine, node: ir.Expr, frame: Frame) -> Value:
 
 
 def _name(machine: Machine, node: ir.Name, frame: Frame) -> Value:
-    return machine.lookup(node.id, frame)
+    name = node.id
+    outer: Frame | None = frame
+    while outer is not None:
+        names = outer.names
+        if name in names:
+            return names[name]
+        outer = outer.parent
+    return machine.global_name(frame.module, name)
 
 
 def _constant(machine: Machine, node: ir.Constant, frame: Frame) -> Value:
@@ -52,9 +60,12 @@ def _constant(machine: Machine, node: ir.Constant, frame: Frame) -> Value:
 
 
 def _attribute(machine: Machine, node: ir.Attribute, frame: Frame) -> Value:
-    return members.get_attribute(
-        machine, evaluate(machine, node.value, frame), node.attr, machine.location(node, frame)
-    )
+    owner = evaluate(machine, node.value, frame)
+    if owner.__class__ is Instance:
+        attributes = owner.attributes  # type: ignore[union-attr]
+        if node.attr in attributes:
+            return attributes[node.attr]
+    return members.get_attribute(machine, owner, node.attr, Location(frame.module.path, node.span))
 
 
 def _subscript(machine: Machine, node: ir.Subscript, frame: Frame) -> Value:
@@ -70,8 +81,8 @@ def _slice(machine: Machine, node: ir.Slice, frame: Frame) -> Value:
 
 def _call(machine: Machine, node: ir.Call, frame: Frame) -> Value:
     machine.tick()
-    site = machine.location(node, frame)
-    if isinstance(node.func, ir.Name) and node.func.id == "super" and not node.args:
+    site = Location(frame.module.path, node.span)
+    if node.func.__class__ is ir.Name and node.func.id == "super" and not node.args:  # type: ignore[union-attr]
         return members.make_super(frame)
     function = evaluate(machine, node.func, frame)
     args: list[Value] = []

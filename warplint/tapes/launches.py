@@ -124,7 +124,7 @@ def _turn_into_arrays(machine: Machine, node: ir.FunctionDef, values: dict[str, 
         value = values.get(parameter.name)
         if isinstance(value, TensorValue):
             values[parameter.name] = value.array
-        elif isinstance(value, Unknown) and dtypes.annotation_is_array(machine, parameter.annotation):
+        elif isinstance(value, Unknown) and dtypes.annotation_is_array(parameter.annotation):
             values[parameter.name] = machine.recorder.materialize(value, site)
 
 
