@@ -117,6 +117,10 @@ def _tail(function: ir.Expr) -> str:
     return function.id if isinstance(function, ir.Name) else ""
 
 
+#: Steps of a loop that leaves no trace, after which it is left.
+_IDLE_STEPS = 1000
+
+
 class _Rounds:
     """Decides when a loop has gone on for long enough."""
 
@@ -124,18 +128,18 @@ class _Rounds:
         self._machine = machine
         self._records = len(machine.recorder.trace.records)
         self._budget = machine.budget
-        self.backward = False
 
     def enough(self, done: int) -> bool:
         """Whether to stop after ``done`` rounds."""
         if done < ROUNDS:
             return False
-        if not self.backward:
-            records = self._machine.recorder.trace.records[self._records :]
-            self.backward = any(isinstance(record, BackwardRun) for record in records)
-        if self.backward:
+        records = self._machine.recorder.trace.records
+        spent = self._budget - self._machine.budget
+        if len(records) == self._records:
+            return spent > _IDLE_STEPS  # host code that has nothing to do with arrays
+        if any(isinstance(record, BackwardRun) for record in records[self._records :]):
             return True  # each round is a tape of its own: three of them show all that repeats
-        return self._budget - self._machine.budget > self._budget // 2
+        return spent > self._budget // 2
 
 
 def _for(machine: Machine, node: ir.For, frame: Frame) -> Signal:
