@@ -171,40 +171,60 @@ WINDOW_BODY = """
 
 
 def test_update_in_every_window(run: Run) -> None:
-    run(SETUP + "        def main():\n" + WINDOW_BODY + """
+    run(
+        SETUP
+        + "        def main():\n"
+        + WINDOW_BODY
+        + """
                 optimizer.step([p.grad])
                 tape.zero()
             print(p.numpy())
 
         main()
-    """)
+    """
+    )
 
 
 def test_gradient_used_in_every_window(run: Run) -> None:
-    run(SETUP + "        def main():\n" + WINDOW_BODY + """
+    run(
+        SETUP
+        + "        def main():\n"
+        + WINDOW_BODY
+        + """
                 wp.launch(descend, dim=1, inputs=[p, p.grad])
                 p.grad.zero_()
             print(p.grad.numpy())
 
         main()
-    """)
+    """
+    )
 
 
 def test_gradient_zeroed_by_the_tape_in_every_window(run: Run) -> None:
-    run(SETUP + "        def main():\n" + WINDOW_BODY + """
+    run(
+        SETUP
+        + "        def main():\n"
+        + WINDOW_BODY
+        + """
                 tape.zero()
             print(p.grad.numpy())
 
         main()
-    """)
+    """
+    )
 
 
 def test_gradient_that_nobody_uses(run: Run) -> None:
-    run(SETUP + "        def main():\n" + WINDOW_BODY + """
+    run(
+        SETUP
+        + "        def main():\n"
+        + WINDOW_BODY
+        + """
             print(loss.numpy())
 
         main()
-    """)
+    """
+    )
 
 
 def test_checkpointing_that_seeds_the_carried_adjoint(run: Run) -> None:

@@ -214,9 +214,7 @@ def _class_of(machine: Machine, receiver: Value, definition: Definition) -> Clas
     return None
 
 
-def bind(
-    machine: Machine, function: FunctionValue, args: tuple[Value, ...], keywords: dict[str, Value]
-) -> Frame:
+def bind(machine: Machine, function: FunctionValue, args: tuple[Value, ...], keywords: dict[str, Value]) -> Frame:
     """A frame for a call, its parameters bound."""
     from warplint.tapes.machine import Frame as NewFrame
 
@@ -258,9 +256,7 @@ def _default(machine: Machine, function: FunctionValue, parameter: ir.Parameter)
     return function.defaults[parameter.name]
 
 
-def _call_lambda(
-    machine: Machine, function: LambdaValue, args: tuple[Value, ...], keywords: dict[str, Value]
-) -> Value:
+def _call_lambda(machine: Machine, function: LambdaValue, args: tuple[Value, ...], keywords: dict[str, Value]) -> Value:
     from warplint.tapes.machine import Frame as NewFrame
 
     machine.tick()
@@ -394,9 +390,7 @@ def _call_unknown(
 # --- escape ---
 
 
-def escape(
-    machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], callee: str, site: Location
-) -> None:
+def escape(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], callee: str, site: Location) -> None:
     """Values go to code that is not known: what it may do to arrays becomes unknown.
 
     Such code may switch gradients on, so "no gradient" is no longer known; that it switches them off is not assumed.

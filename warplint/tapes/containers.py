@@ -126,7 +126,19 @@ def _dict_method(
 
 
 _PURE_TEXT = frozenset(
-    {"lower", "upper", "strip", "lstrip", "rstrip", "replace", "startswith", "endswith", "split", "title", "removeprefix"}
+    {
+        "lower",
+        "upper",
+        "strip",
+        "lstrip",
+        "rstrip",
+        "replace",
+        "startswith",
+        "endswith",
+        "split",
+        "title",
+        "removeprefix",
+    }
 )
 
 

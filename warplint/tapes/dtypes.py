@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+
 from warplint.ir import syntax as ir
 from warplint.ir.programs import DefinitionRef
 from warplint.tapes.values import ClassValue, ExternalValue, ListValue, Unknown, Value

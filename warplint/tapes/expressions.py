@@ -11,11 +11,13 @@ from warplint.source.project import canonical
 from warplint.tapes import members, operators
 from warplint.tapes.questions import derived
 from warplint.tapes.values import (
+    ArrayValue,
     DictValue,
     ExternalValue,
     Instance,
     LambdaValue,
     ListValue,
+    Method,
     Unknown,
     Value,
 )
@@ -108,7 +110,18 @@ def _call(machine: Machine, node: ir.Call, frame: Frame) -> Value:
                 keywords["**"] = value
         else:
             keywords["**"] = value
-    return machine.call(function, tuple(args), keywords, site)
+    if isinstance(function, Method) and isinstance(function.receiver, ListValue):
+        _name_elements(node, args)
+    return machine.call(function, tuple(args), keywords, site, node)
+
+
+def _name_elements(node: ir.Call, args: list[Value]) -> None:
+    """Arrays that go into a list without a name are called by the list's."""
+    if isinstance(node.func, ir.Attribute) and isinstance(node.func.value, (ir.Name, ir.Attribute)):
+        owner = node.func.value
+        for arg in args:
+            if isinstance(arg, ArrayValue) and not arg.storage.name:
+                arg.storage.name = f"{owner.id if isinstance(owner, ir.Name) else owner.attr}[...]"
 
 
 def _binary(machine: Machine, node: ir.Binary, frame: Frame) -> Value:
@@ -244,6 +257,7 @@ def _comprehension(machine: Machine, node: ir.Comprehension, frame: Frame) -> Va
         for number, item in enumerate(items):
             if number >= MAX_ROUNDS:
                 result.open = True
+                machine.cut = True
                 break
             machine.tick()
             machine.recorder.round(number)

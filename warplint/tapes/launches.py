@@ -196,7 +196,9 @@ def reference(machine: Machine, kernel: KernelValue) -> DefinitionRef:
                 closure[name] = value
             elif isinstance(value, (FunctionValue, KernelValue)):
                 inner = value.definition
-                closure[name] = DefinitionRef(inner.module.path, inner.qualname, _plain_closure(inner.node, value.closure))
+                closure[name] = DefinitionRef(
+                    inner.module.path, inner.qualname, _plain_closure(inner.node, value.closure)
+                )
             elif isinstance(value, ExternalValue):
                 dtype = dtypes.dtype_name(value)
                 if isinstance(dtype, str):

@@ -33,7 +33,6 @@ from warplint.tapes.recorder import Recorder
 from warplint.tapes.values import (
     ClassValue,
     ExternalValue,
-    FunctionValue,
     Instance,
     KernelValue,
     ModuleValue,
@@ -102,6 +101,8 @@ class Machine:
         self.questions = questions
         #: Whether counts of steps are made smaller (see ``warplint.tapes.shrink``).
         self.shrunk = shrunk
+        #: Whether a loop that does something with arrays was left before its end, for want of steps.
+        self.cut = False
         self.recorder = Recorder()
         self.activations: list[Activation] = []
         #: How many `try` statements with handlers are around the present place.
@@ -109,6 +110,8 @@ class Machine:
         #: The definitions that were run, by the identity of their nodes.
         self.covered: set[int] = set()
         self.instances: list[Instance] = []
+        #: The call that is being made, as it is written.
+        self.written: ir.Call | None = None
         self._globals: dict[Path, Frame] = {}
         self._modules: dict[Path, ModuleValue] = {}
         self._functions: dict[tuple[int, int], Value] = {}
@@ -133,9 +136,15 @@ class Machine:
         return statements.execute(self, body, frame)
 
     def call(
-        self, function: Value, args: tuple[Value, ...], keywords: dict[str, Value], site: Location
+        self,
+        function: Value,
+        args: tuple[Value, ...],
+        keywords: dict[str, Value],
+        site: Location,
+        node: ir.Call | None = None,
     ) -> Value:
-        """Call any value."""
+        """Call any value. ``node`` is the call as it is written, None where the machine itself calls."""
+        self.written = node
         return calls.call(self, function, args, keywords, site)
 
     # --- places ---

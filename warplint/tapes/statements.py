@@ -139,7 +139,10 @@ class _Rounds:
             return spent > _IDLE_STEPS  # host code that has nothing to do with arrays
         if any(isinstance(record, BackwardRun) for record in records[self._records :]):
             return True  # each round is a tape of its own: three of them show all that repeats
-        return spent > self._budget // 2
+        if done >= expressions.MAX_ROUNDS or spent > self._budget // 2:
+            self._machine.cut = True
+            return True
+        return False
 
 
 def _for(machine: Machine, node: ir.For, frame: Frame) -> Signal:
@@ -151,7 +154,7 @@ def _for(machine: Machine, node: ir.For, frame: Frame) -> Signal:
     broken = False
     try:
         for number, item in enumerate(items):
-            if number >= expressions.MAX_ROUNDS or limit.enough(number):
+            if limit.enough(number):
                 break
             machine.tick()
             recorder.round(number)
@@ -176,7 +179,7 @@ def _while(machine: Machine, node: ir.While, frame: Frame) -> Signal:
     broken = False
     number = unknown = 0
     try:
-        while number < expressions.MAX_ROUNDS and not limit.enough(number):
+        while not limit.enough(number):
             machine.tick()
             recorder.round(number)
             known = operators.known_truth(machine.evaluate(node.test, frame))
@@ -221,9 +224,7 @@ def _with_items(machine: Machine, node: ir.With, position: int, frame: Frame) ->
         contexts.leave(machine, entered, site)
 
 
-def _with_generator(
-    machine: Machine, node: ir.With, position: int, manager: GeneratorContext, frame: Frame
-) -> Signal:
+def _with_generator(machine: Machine, node: ir.With, position: int, manager: GeneratorContext, frame: Frame) -> Signal:
     """The body of the manager's function runs, and at its ``yield`` the body of the ``with`` statement."""
     signals: list[Signal] = []
     definition = manager.definition

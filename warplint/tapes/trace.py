@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Literal, Union
 
 from warplint.ir.effects import EffectSummary
-from warplint.ir.programs import DefinitionRef, Unknown
+from warplint.ir.programs import DefinitionRef
 from warplint.ir.spans import Location
-from warplint.tapes.values import ArrayValue, Storage, Value
+from warplint.tapes.values import ArrayValue, Storage, Unknown, Value
 
 
 @dataclass(frozen=True, slots=True)

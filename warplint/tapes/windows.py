@@ -79,9 +79,7 @@ def _seeded(trace: Trace, first: Sweep, second: Sweep) -> bool:
     losses = {sweep.backward.loss.storage for sweep in (first, second) if sweep.backward.loss is not None}
     if not losses:
         return True
-    return any(
-        seed.storage not in losses for sweep in (first, second) for seed in sweep.seeds
-    ) or any(
+    return any(seed.storage not in losses for sweep in (first, second) for seed in sweep.seeds) or any(
         isinstance(record, GradientSeeded) and record.array.storage not in losses
         for record in trace.records[first.position : second.position]
     )
@@ -183,9 +181,7 @@ def _propagate(trace: Trace, position: int, tainted: _Tainted) -> None:
     record = trace.records[position]
     if isinstance(record, (Launched, Copied)):
         found = {
-            target.storage: tainted[source.storage]
-            for source, target in edges(record)
-            if source.storage in tainted
+            target.storage: tainted[source.storage] for source, target in edges(record) if source.storage in tainted
         }
         for storage in _replaced(record):
             tainted.pop(storage, None)
@@ -226,7 +222,7 @@ def _fact(trace: Trace, chain: list[_Pair], consumed: int) -> Fact:
     use = trace.records[consumed].context.site
     state, parameter = name_of(carry.state), name_of(pair.parameter)
     labels = (
-        Label(site, f"each window has a reverse sweep of its own, which ends where its tape began"),
+        Label(site, "each window has a reverse sweep of its own, which ends where its tape began"),
         *called_from(backward.context.stack, "called for every window"),
         Label(carry.writer[1].context.site, f"{launch_name(carry.writer[1])} writes {state} in one window"),
         Label(carry.reader[1].context.site, f"{launch_name(carry.reader[1])} reads it in the next, on another tape"),
