@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -54,33 +55,46 @@ def read(text: str, first_line: int = 1) -> tuple[ir.Stmt, ...]:
     return _Reader(text, first_line).block(tree.body)
 
 
+# What ``Span(...)`` calls in the end; every node has a span, and this way it costs half as much.
+_new = tuple.__new__
+
+# What stands before the name of a function or class, which ast does not locate.
+_BEFORE_NAME = re.compile(r"(?:async(?:[ \t\f]|\\\n)+)?(?:def|class)(?:[ \t\f]|\\\n)+")
+_WORD = re.compile(r"\w+")
+
+
 class _Reader:
     """Turns ``ast`` nodes into IR nodes, with spans in code points and lines of the whole file."""
 
     def __init__(self, text: str, first_line: int) -> None:
         self._shift = first_line - 1
+        self._text = text
         # ast counts columns in UTF-8 bytes; only lines with other characters need translating.
-        self._lines = None if text.isascii() else [line.encode() for line in text.split("\n")]
-        self._source = text
+        self._lines = None if text.isascii() else [None if line.isascii() else line for line in text.split("\n")]
+        self._offsets: list[int] | None = None
 
     def span(self, node: Any) -> Span:
+        line, end_line, shift = node.lineno, node.end_lineno, self._shift
         if self._lines is None:
-            return Span(
-                node.lineno + self._shift,
-                node.col_offset + 1,
-                node.end_lineno + self._shift,
-                node.end_col_offset + 1,
-            )
-        return Span(
-            node.lineno + self._shift,
-            self._column(node.lineno, node.col_offset),
-            node.end_lineno + self._shift,
-            self._column(node.end_lineno, node.end_col_offset),
-        )
+            return _new(Span, (line + shift, node.col_offset + 1, end_line + shift, node.end_col_offset + 1))
+        column = self._column(line, node.col_offset)
+        return Span(line + shift, column, end_line + shift, self._column(end_line, node.end_col_offset))
 
     def _column(self, line: int, offset: int) -> int:
         assert self._lines is not None
-        return len(self._lines[line - 1][:offset].decode(errors="replace")) + 1
+        text = self._lines[line - 1]
+        if text is None:
+            return offset + 1
+        return len(text.encode()[:offset].decode()) + 1
+
+    def _down_to(self, node: Any, *blocks: tuple[ir.Stmt, ...]) -> Span:
+        """From the start of a compound statement to the end of the last statement in it.
+
+        ast would count a semicolon behind that.
+        """
+        start = self.span(node)
+        last = next(block for block in reversed(blocks) if block)[-1].span
+        return Span(start.line, start.column, last.end_line, last.end_column)
 
     # --- statements ---
 
@@ -95,27 +109,23 @@ class _Reader:
         return ir.AugAssign(self.span(node), self.expr(node.target), operator, self.expr(node.value))
 
     def ann_assign(self, node: ast.AnnAssign) -> ir.Stmt:
-        return ir.AnnAssign(
-            self.span(node), self.expr(node.target), self.expr(node.annotation), self.maybe(node.value)
-        )
+        return ir.AnnAssign(self.span(node), self.expr(node.target), self.expr(node.annotation), self.maybe(node.value))
 
     def expr_stmt(self, node: ast.Expr) -> ir.Stmt:
         return ir.ExprStmt(self.span(node), self.expr(node.value))
 
     def if_(self, node: ast.If) -> ir.Stmt:
-        return ir.If(self.span(node), self.expr(node.test), self.block(node.body), self.block(node.orelse))
+        test, body, orelse = self.expr(node.test), self.block(node.body), self.block(node.orelse)
+        return ir.If(self._down_to(node, body, orelse), test, body, orelse)
 
     def for_(self, node: ast.For | ast.AsyncFor) -> ir.Stmt:
-        return ir.For(
-            self.span(node),
-            self.expr(node.target),
-            self.expr(node.iter),
-            self.block(node.body),
-            self.block(node.orelse),
-        )
+        target, iterable = self.expr(node.target), self.expr(node.iter)
+        body, orelse = self.block(node.body), self.block(node.orelse)
+        return ir.For(self._down_to(node, body, orelse), target, iterable, body, orelse)
 
     def while_(self, node: ast.While) -> ir.Stmt:
-        return ir.While(self.span(node), self.expr(node.test), self.block(node.body), self.block(node.orelse))
+        test, body, orelse = self.expr(node.test), self.block(node.body), self.block(node.orelse)
+        return ir.While(self._down_to(node, body, orelse), test, body, orelse)
 
     def with_(self, node: ast.With | ast.AsyncWith) -> ir.Stmt:
         items = []
@@ -123,16 +133,18 @@ class _Reader:
             context = self.expr(item.context_expr)
             target = self.maybe(item.optional_vars)
             items.append(ir.WithItem(context.span.to(target.span) if target else context.span, context, target))
-        return ir.With(self.span(node), tuple(items), self.block(node.body))
+        body = self.block(node.body)
+        return ir.With(self._down_to(node, body), tuple(items), body)
 
     def try_(self, node: Any) -> ir.Stmt:
-        handlers = tuple(
-            ir.Handler(self.span(handler), self.maybe(handler.type), handler.name, self.block(handler.body))
-            for handler in node.handlers
-        )
-        return ir.Try(
-            self.span(node), self.block(node.body), handlers, self.block(node.orelse), self.block(node.finalbody)
-        )
+        body, orelse, final = self.block(node.body), self.block(node.orelse), self.block(node.finalbody)
+        handlers = tuple([self._handler(handler) for handler in node.handlers])
+        span = self._down_to(node, body, handlers[-1].body if handlers else (), orelse, final)
+        return ir.Try(span, body, handlers, orelse, final)
+
+    def _handler(self, node: ast.ExceptHandler) -> ir.Handler:
+        body = self.block(node.body)
+        return ir.Handler(self._down_to(node, body), self.maybe(node.type), node.name, body)
 
     def match(self, node: ast.Match) -> ir.Stmt:
         cases = []
@@ -148,7 +160,7 @@ class _Reader:
             body = self.block(case.body)
             start = self.span(case.pattern)
             cases.append(ir.Case(start.to(body[-1].span), tuple(names), self.maybe(case.guard), body))
-        return ir.Match(self.span(node), self.expr(node.subject), tuple(cases))
+        return ir.Match(self._down_to(node, cases[-1].body), self.expr(node.subject), tuple(cases))
 
     def return_(self, node: ast.Return) -> ir.Stmt:
         return ir.Return(self.span(node), self.maybe(node.value))
@@ -185,39 +197,45 @@ class _Reader:
         return ir.ImportFrom(self.span(node), node.module or "", node.level, names)
 
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ir.Stmt:
-        keyword = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
+        body = self.block(node.body)
         return ir.FunctionDef(
-            self.span(node),
+            self._down_to(node, body),
             node.name,
-            self._name_span(node, keyword, node.name),
+            self._name_span(node),
             self.parameters(node.args),
             self.maybe(node.returns),
             self.all(node.decorator_list),
-            self.block(node.body),
+            body,
         )
 
     def class_(self, node: ast.ClassDef) -> ir.Stmt:
+        body = self.block(node.body)
         return ir.ClassDef(
-            self.span(node),
+            self._down_to(node, body),
             node.name,
-            self._name_span(node, "class", node.name),
+            self._name_span(node),
             self.all(node.bases),
             self.keywords(node.keywords),
             self.all(node.decorator_list),
-            self.block(node.body),
+            body,
         )
 
     def type_alias(self, node: Any) -> ir.Stmt:
         return ir.TypeAlias(self.span(node), node.name.id, self.expr(node.value))
 
-    def _name_span(self, node: Any, keyword: str, name: str) -> Span:
-        # A definition's name follows its keyword, nearly always after one space; ast does not say where.
-        start = self.span(node)
-        line = self._source.split("\n", node.lineno)[node.lineno - 1]
-        column = line.find(name, start.column - 1 + len(keyword)) + 1
-        if column == 0:  # the name stands on a later line, after a backslash
-            return Span(start.line, start.column, start.line, start.column + len(keyword))
-        return Span(start.line, column, start.line, column + len(name))
+    def _name_span(self, node: Any) -> Span:
+        """The span of the name of a definition."""
+        if self._offsets is None:
+            self._offsets = [0, *(newline.end() for newline in re.finditer("\n", self._text))]
+        # Nothing but indentation, which is ASCII, stands before the keyword.
+        line, start = node.lineno, self._offsets[node.lineno - 1] + node.col_offset
+        before = _BEFORE_NAME.match(self._text, start)
+        assert before is not None
+        name = _WORD.match(self._text, before.end())
+        assert name is not None
+        line += self._text.count("\n", start, name.start())
+        column = name.start() - self._offsets[line - 1] + 1
+        return Span(line + self._shift, column, line + self._shift, column + name.end() - name.start())
 
     def parameters(self, node: ast.arguments) -> tuple[ir.Parameter, ...]:
         if not (node.args or node.posonlyargs or node.kwonlyargs or node.vararg or node.kwarg):
@@ -225,9 +243,7 @@ class _Reader:
         positional = [*node.posonlyargs, *node.args]
         defaults: list[ast.expr | None] = [None] * (len(positional) - len(node.defaults))
         defaults.extend(node.defaults)
-        found = [
-            self._parameter(arg, default, "positional") for arg, default in zip(positional, defaults, strict=True)
-        ]
+        found = [self._parameter(arg, default, "positional") for arg, default in zip(positional, defaults, strict=True)]
         if node.vararg:
             found.append(self._parameter(node.vararg, None, "*"))
         for arg, default in zip(node.kwonlyargs, node.kw_defaults, strict=True):

@@ -6,7 +6,6 @@ as the project lives.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from warplint.ir.effects import EffectSummary
@@ -17,13 +16,10 @@ from warplint.kernels.constants import Closure
 from warplint.kernels.execute import execute
 from warplint.kernels.facts import Facts
 from warplint.kernels.knowledge import WARP_VERSION, Knowledge
-from warplint.kernels.options import Options
+from warplint.kernels.options import Options, decorated
 from warplint.kernels.summaries import Summaries, effect_summary
 from warplint.kernels.trace import Trace
 from warplint.source.project import Definition, Module, Project
-
-#: Regions that can hold a kernel or func, whatever the decorators are called.
-DECORATED = re.compile(r"^[ \t]*@", re.MULTILINE)
 
 
 class Analysis:
@@ -39,7 +35,7 @@ class Analysis:
         """The facts of every kernel and func in a module."""
         if "warp" not in module.text:
             return
-        for definition in module.functions(DECORATED):
+        for definition in module.functions(decorated(module)):
             role = self.knowledge.decorations.role(definition)
             if role in ("kernel", "func"):
                 yield from self._definition(definition, role == "kernel")
@@ -59,7 +55,7 @@ class Analysis:
                     yield fact
 
     def _closed(self, definition: Definition, kernel: bool, closure: Closure, options: Options) -> Iterator[Fact]:
-        trace = execute(self.knowledge, definition, closure, options)
+        trace = execute(self.knowledge, definition, closure)
         if trace is None:
             return
         found = list(self._facts(trace, () if kernel else None, closure, options, ()))
@@ -74,9 +70,10 @@ class Analysis:
         differentiated = [
             kernel for kernel in kernels if self.knowledge.decorations.options(kernel).backward is not False
         ]
-        if kernels and not differentiated:
-            return
-        if not kernels and options.backward is not True:
+        if options.backward is not True:
+            # The module is meant to run forward only: just kernels that ask for an adjoint themselves count.
+            differentiated = [kernel for kernel in differentiated if self.knowledge.decorations.explicit(kernel)]
+        if not differentiated and (kernels or options.backward is not True):
             return
         positions = self.callers.sources(definition)
         inputs = None if positions is None else {trace.parameters[p][2] for p in positions if p < len(trace.parameters)}
@@ -106,7 +103,7 @@ class Analysis:
         if role not in ("kernel", "func"):
             return None
         options = self.knowledge.decorations.options(definition)
-        trace = execute(self.knowledge, definition, self.knowledge.factories.closures(definition)[0], options)
+        trace = execute(self.knowledge, definition, self.knowledge.factories.closures(definition)[0])
         if trace is None:
             return None
         active = activity.analyse(self.knowledge, trace, () if role == "kernel" else None)

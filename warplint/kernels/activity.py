@@ -102,9 +102,8 @@ def _forward(
                 # an array in a struct is an input whatever the struct's other fields are
                 found = differentiable(operation.type) if name == "field" else varied[operation.operands[0]] == 1
             else:
-                found = (
-                    any(varied[operation.operands[position]] for position in edges[index])
-                    and differentiable(operation.type)
+                found = any(varied[operation.operands[position]] for position in edges[index]) and differentiable(
+                    operation.type
                 )
             if found:
                 varied[index] = 1

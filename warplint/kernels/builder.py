@@ -7,6 +7,7 @@ from warplint.ir.spans import Span
 from warplint.kernels.constants import Closure
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.options import Options
+from warplint.kernels.text import source
 from warplint.kernels.trace import Frame, FrameKind, Operation, Trace
 from warplint.kernels.types import BOOL, FLOAT, INT, UNKNOWN_TYPE, Type
 from warplint.source.project import UNKNOWN, Definition
@@ -15,7 +16,9 @@ from warplint.source.project import UNKNOWN, Definition
 MAX_OPERATIONS = 30_000
 
 # Operations that make a new value every time, or that do something.
-_IMPURE = frozenset({"unknown", "parameter", "store", "accumulate", "atomic", "call", "loop", "exit", "induction", "return"})
+_IMPURE = frozenset(
+    {"unknown", "parameter", "store", "accumulate", "atomic", "call", "loop", "exit", "induction", "return"}
+)
 
 
 class TooLarge(Exception):
@@ -117,11 +120,4 @@ class Builder:
 
     def text(self, node: ir.Node) -> str:
         """The source text of a node, on one line."""
-        span = node.span
-        lines = self.module.lines[span.line - 1 : span.end_line]
-        if not lines:
-            return ""
-        if len(lines) == 1:
-            return lines[0][span.column - 1 : span.end_column - 1]
-        parts = [lines[0][span.column - 1 :], *lines[1:-1], lines[-1][: span.end_column - 1]]
-        return " ".join(part.strip() for part in parts)
+        return source(self.module, node.span)

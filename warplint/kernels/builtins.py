@@ -62,7 +62,9 @@ _NO_GRADIENT = frozenset({"compare", "logic", "int", "constant", "parameter", "i
 
 @cache
 def _table() -> dict[str, Any]:
-    functions: dict[str, Any] = json.loads(Path(__file__).with_name("builtins.json").read_text(encoding="utf-8"))["functions"]
+    functions: dict[str, Any] = json.loads(Path(__file__).with_name("builtins.json").read_text(encoding="utf-8"))[
+        "functions"
+    ]
     return functions
 
 
@@ -152,9 +154,9 @@ def _matches(token: str, type_: Type) -> bool:
     if token == "any" or type_.kind in ("generic", "unknown"):
         return True
     if token in ("float", "int", "bool", "scalar"):
-        return (
-            type_.kind in ("float", "int") if token == "scalar" else type_.kind == token
-        ) or (token == "int" and type_.kind in ("bool", "handle"))
+        return (type_.kind in ("float", "int") if token == "scalar" else type_.kind == token) or (
+            token == "int" and type_.kind in ("bool", "handle")
+        )
     expected = _type(token)
     if expected.kind != type_.kind:
         return False

@@ -9,6 +9,7 @@ from warplint.kernels import activity
 from warplint.kernels.constants import mentions
 from warplint.kernels.execute import execute
 from warplint.kernels.knowledge import Knowledge
+from warplint.kernels.options import decorated
 from warplint.source.project import Definition
 
 
@@ -31,7 +32,9 @@ class Callers:
     def _find(self, target: Definition) -> Iterator[Definition]:
         project = self._knowledge.project
         for module, region in mentions(project, target.node.name):
-            if region.kind not in ("def", "class", "other"):
+            if region.kind in ("import", "assign") or not decorated(module).search(
+                module.text, region.start, region.end
+            ):
                 continue
             for candidate in module.within(region):
                 if self._knowledge.decorations.role(candidate) not in ("kernel", "func"):
@@ -87,7 +90,7 @@ class Callers:
             kernel = knowledge.decorations.role(caller) == "kernel"
             if kernel and options.backward is False:
                 continue
-            trace = execute(knowledge, caller, knowledge.factories.closures(caller)[0], options)
+            trace = execute(knowledge, caller, knowledge.factories.closures(caller)[0])
             if trace is None:
                 self._sources.pop(key)
                 return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -228,18 +229,32 @@ class Factories:
         return found
 
 
+_CALLED = re.compile(r"\b[A-Za-z_]\w*(?=\()")
+
+
+def _called_names(project: Project, module: Module) -> set[str]:
+    """The names that stand before a bracket anywhere in a module."""
+    key = (_CALLED, module.path)
+    found = project.kept.get(key)
+    if not isinstance(found, set):
+        found = project.kept[key] = set(_CALLED.findall(module.text))
+    return found
+
+
 def mentions(project: Project, name: str) -> list[tuple[Module, Any]]:
     """The regions of all modules read so far whose text contains ``name`` directly before a bracket."""
     found = []
-    needle = name + "("
+    needle = re.compile(rf"(?<!\w){name}\(")
     for module in project.modules():
-        start = module.text.find(needle)
-        while start >= 0:
-            region = next((region for region in module.regions if region.start <= start < region.end), None)
-            if region is None:
-                break
-            found.append((module, region))
-            start = module.text.find(needle, region.end)
+        if name not in _called_names(project, module):
+            continue
+        for region in module.regions:
+            match = needle.search(module.text, region.start, region.end)
+            # the definition itself is no call of it
+            while match is not None and module.text.endswith("def ", region.start, match.start()):
+                match = needle.search(module.text, match.end(), region.end)
+            if match is not None:
+                found.append((module, region))
     return found
 
 

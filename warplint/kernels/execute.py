@@ -26,17 +26,23 @@ class _Loop:
     """The loop that is being executed, and what locals held where it was continued or left."""
 
     frame: int
-    continues: list[tuple[int | None, dict[str, int]]] = field(default_factory=list)
+    continues: list[tuple[int | None, Span, dict[str, int]]] = field(default_factory=list)
     breaks: list[dict[str, int]] = field(default_factory=list)
 
 
-def execute(knowledge: Knowledge, definition: Definition, closure: Closure, options: Options) -> Trace | None:
-    """The trace of a kernel or func, None if its loops unroll to more than is analysed."""
-    body = _Body(knowledge, definition, closure, options)
+def execute(knowledge: Knowledge, definition: Definition, closure: Closure) -> Trace | None:
+    """The trace of a kernel or func, None if its loops unroll to more than is analysed. Traces are kept."""
+    key = (definition.module.path, definition.qualname, definition.node.span.line, repr(sorted(closure.items())))
+    if key in knowledge.traces:
+        return knowledge.traces[key]
+    body = _Body(knowledge, definition, closure, knowledge.decorations.options(definition))
+    trace: Trace | None = None
     try:
-        return body.run()
+        trace = body.run()
     except TooLarge:
-        return None
+        pass
+    knowledge.traces[key] = trace
+    return trace
 
 
 class _Body(Stores):
@@ -93,7 +99,8 @@ class _Body(Stores):
             return "return"
         elif isinstance(node, ir.Continue):
             if self._loops:
-                self._loops[-1].continues.append((self._condition_here(), dict(self.symbols)))
+                here = self.trace.frames[self.frame]
+                self._loops[-1].continues.append((here.condition, here.span, dict(self.symbols)))
             return "continue"
         elif isinstance(node, ir.Break):
             if self._loops:
@@ -105,9 +112,6 @@ class _Body(Stores):
         elif isinstance(node, (ir.With, ir.Try, ir.Match)):
             self.incomplete()
         return None
-
-    def _condition_here(self) -> int | None:
-        return self.trace.frames[self.frame].condition
 
     def _assign(self, node: ir.Assign) -> None:
         if len(node.targets) != 1:
@@ -213,9 +217,9 @@ class _Body(Stores):
             self._loops.append(loop)
             jump = self.block(node.body)
             self._loops.pop()
-            for condition, symbols in loop.continues:
+            for condition, span, symbols in loop.continues:
                 if condition is not None and jump != "continue":
-                    self.symbols = self._merge(condition, symbols, self.symbols, node.span)
+                    self.symbols = self._merge(condition, symbols, self.symbols, span)
             if jump in ("return", "break"):
                 return "return" if jump == "return" else None
         return None
@@ -233,9 +237,11 @@ class _Body(Stores):
         self.memory_changed()
         carried: dict[str, int] = {}
         target = node.target.id if isinstance(node, ir.For) and isinstance(node.target, ir.Name) else None
-        for name in assigned_names(node.body):
+        for name, whole in assigned_names(node.body).items():
             if name in before and name != target:
                 value = before[name]
+                if not whole and self.type_of(value).kind in ("array", "tile"):
+                    continue  # its elements are written; the local stays the same array
                 carried[name] = self.emit("loop", (value,), self.type_of(value), node.span, frame.index, name)
         self.symbols.update(carried)
         if isinstance(node, ir.While):
@@ -265,11 +271,11 @@ class _Body(Stores):
         following: dict[str, int] = {}
         for name, head in carried.items():
             value = ends.get(name, head)
-            for condition, symbols in loop.continues:
+            for condition, span, symbols in loop.continues:
                 there = symbols.get(name, head)
                 if there == value or condition is None or jump == "continue":
                     continue
-                value = self.emit("phi", (condition, there, value), self.type_of(head), node.span, None, name)
+                value = self.emit("phi", (condition, there, value), self.type_of(head), span, None, name)
             operations[head].operands = (before[name], value)
             following[name] = value
             if operations[head].type.kind == "unknown":
@@ -281,28 +287,27 @@ class _Body(Stores):
             if following[name] == head and not loop.breaks:
                 continue
             others = tuple(dict.fromkeys(snapshot.get(name, head) for snapshot in loop.breaks))
-            symbols[name] = self.emit(
-                "exit", (head, *others), operations[head].type, node.span, frame.index, name
-            )
+            symbols[name] = self.emit("exit", (head, *others), operations[head].type, node.span, frame.index, name)
         for name, value in ends.items():
             if name not in before:
                 symbols[name] = self.emit("exit", (value,), self.type_of(value), node.span, frame.index, name)
         self.symbols = symbols
 
 
-def assigned_names(body: tuple[ir.Stmt, ...]) -> tuple[str, ...]:
-    """The locals that statements set, component stores (``v[0] = ...``) and nested blocks included, in order."""
-    found: dict[str, None] = {}
+def assigned_names(body: tuple[ir.Stmt, ...]) -> dict[str, bool]:
+    """The locals that statements set, nested blocks included: whether as a whole, or only parts (``v[0] = ...``)."""
+    found: dict[str, bool] = {}
 
     def target(expr: ir.Expr) -> None:
         if isinstance(expr, (ir.Tuple, ir.List)):
             for element in expr.elements:
                 target(element)
             return
+        whole = isinstance(expr, ir.Name)
         while isinstance(expr, (ir.Subscript, ir.Attribute)):
             expr = expr.value
         if isinstance(expr, ir.Name):
-            found[expr.id] = None
+            found[expr.id] = found.get(expr.id, False) or whole
 
     def visit(statements: tuple[ir.Stmt, ...]) -> None:
         for statement in statements:
@@ -321,6 +326,4 @@ def assigned_names(body: tuple[ir.Stmt, ...]) -> tuple[str, ...]:
                 visit(statement.orelse)
 
     visit(body)
-    return tuple(found)
-
-
+    return found

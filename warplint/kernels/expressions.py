@@ -346,7 +346,9 @@ class Expressions(Builder):
             return self.emit("load", (target, *indices), type_.element or UNKNOWN_TYPE, node.span)
         if type_.is_composite:
             component = self.component(type_, node.index, indices)
-            return self.emit("extract", (target, *indices), self._component_type(type_, component), node.span, component)
+            return self.emit(
+                "extract", (target, *indices), self._component_type(type_, component), node.span, component
+            )
         if type_.kind == "tile":
             return self.emit("tile_extract", (target, *indices), type_.element or UNKNOWN_TYPE, node.span)
         if type_.kind == "tuple" and len(indices) == 1:
@@ -384,9 +386,10 @@ class Expressions(Builder):
             type_ = self.knowledge.types.annotation(found.module, found.expr, found.scope)
             if type_.is_composite or type_.kind in ("float", "int"):
                 return self._construct(node, type_)
-        if isinstance(found, ParameterRef) and self.knowledge.types.annotation(
-            self.module, callee, self.definition.scope
-        ).kind == "generic":
+        if (
+            isinstance(found, ParameterRef)
+            and self.knowledge.types.annotation(self.module, callee, self.definition.scope).kind == "generic"
+        ):
             return self._construct(node, GENERIC)  # a cast to the factory's type
         return self._opaque_call(node)
 

@@ -13,6 +13,7 @@ from warplint.kernels.constants import Closure
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.lost import Lost, LostValues, written
 from warplint.kernels.singular import Unselected, unselected
+from warplint.kernels.text import source
 from warplint.kernels.trace import Insert, Operation, Trace
 from warplint.source.project import Definition
 
@@ -150,14 +151,16 @@ class Facts:
         for (loop, variable), items in groups.items():
             items.sort(key=lambda item: (item.via == "order", item.reader))
             first = items[0]
-            span = self._place(first)
+            span = first.place
             if span in places:
                 continue
             places.add(span)
             head = operations[first.loss.origin]
             labels = [self._label(loop, "a dynamic loop: what its locals hold is not recorded")]
             if first.via == "order":
-                reason = "its gradient changes here in every iteration, and the iterations are reversed in forward order"
+                reason = (
+                    "its gradient changes here in every iteration, and the iterations are reversed in forward order"
+                )
             elif first.via == "condition":
                 reason = "read here: the reverse sweep decides this anew with another value"
             else:
@@ -167,7 +170,7 @@ class Facts:
             if update is not None and update != span:
                 labels.append(self._label(update, f"`{variable}` is overwritten here"))
             for item in items[1:]:
-                other = self._place(item)
+                other = item.place
                 if all(label.location.span != other for label in labels):
                     labels.append(self._label(other, "read here as well"))
             reader = operations[first.reader]
@@ -179,13 +182,6 @@ class Facts:
                 "active": True,
             }
             yield self._fact("loop-carried-value", span, attributes, labels[:6])
-
-    def _place(self, item: Lost) -> Span:
-        operations = self._trace.operations
-        reader = operations[item.reader]
-        if item.via == "condition":
-            return operations[item.value].span
-        return reader.span
 
     def _update(self, head: Operation) -> Span | None:
         operations = self._trace.operations
@@ -216,13 +212,7 @@ class Facts:
         return self._fact("unselected-branch", call.span, attributes, labels)
 
     def _text(self, span: Span) -> str:
-        lines = self._definition.module.lines[span.line - 1 : span.end_line]
-        if len(lines) != 1:
-            return " ".join(
-                part.strip()
-                for part in [lines[0][span.column - 1 :], *lines[1:-1], lines[-1][: span.end_column - 1]]
-            )
-        return lines[0][span.column - 1 : span.end_column - 1]
+        return source(self._definition.module, span)
 
 
 def _first_of_each(trace: Trace, found: Iterator[Overwrite]) -> Iterator[Overwrite]:

@@ -12,6 +12,7 @@ from warplint.source.project import Definition, Project
 
 if TYPE_CHECKING:
     from warplint.kernels.summaries import Summary
+    from warplint.kernels.trace import Trace
 
 #: Version of Warp whose code generator is mirrored, unless another one is asked for.
 WARP_VERSION = (1, 19)
@@ -27,6 +28,8 @@ class Knowledge:
         self.constants = Constants(project)
         self.factories = Factories(project, self.constants)
         self.decorations = Decorations(project, self.constants)
+        #: The traces made so far, None for bodies that were too large.
+        self.traces: dict[object, Trace | None] = {}
         #: Computes the summary of a func; set by ``warplint.kernels.summaries``.
         self.summarise: Callable[[Definition], Summary | None] = lambda definition: None
 

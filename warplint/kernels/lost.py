@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from warplint.ir.spans import Span
 from warplint.kernels import activity
 from warplint.kernels.activity import Activity
 from warplint.kernels.knowledge import Knowledge
@@ -51,6 +52,7 @@ class Lost:
     reader: int
     value: int
     via: Via
+    place: Span
 
 
 class LostValues:
@@ -77,9 +79,7 @@ class LostValues:
         yield from self._wrong_order()
 
     def _overwrites_possible(self) -> bool:
-        return any(
-            operation.name in _EFFECTS or operation.detail == "scratch" for operation in self._trace.operations
-        )
+        return any(operation.name in _EFFECTS or operation.detail == "scratch" for operation in self._trace.operations)
 
     # --- losses ---
 
@@ -99,7 +99,9 @@ class LostValues:
                 own[operation.index] = self._loss(Loss("result", operation.index))
             elif operation.index in overwritten:
                 own[operation.index] = self._loss(Loss("overwritten", operation.index, overwritten[operation.index]))
-            elif operation.name == "load" and trace.operations[trace.root(operation.operands[0])[0]].detail == "scratch":
+            elif (
+                operation.name == "load" and trace.operations[trace.root(operation.operands[0])[0]].detail == "scratch"
+            ):
                 own[operation.index] = self._loss(Loss("scratch", operation.index))
         changed = True
         while changed:
@@ -161,8 +163,10 @@ class LostValues:
         trace = self._trace
         common = set(trace.loops(load.frame)) & set(trace.loops(store.frame))
         return any(
-            all(not trace.inside(trace.operations[at].frame, loop) or self._invariant(at, loop)
-                for at in load.operands[1:])
+            all(
+                not trace.inside(trace.operations[at].frame, loop) or self._invariant(at, loop)
+                for at in load.operands[1:]
+            )
             for loop in common
         )
 
@@ -215,18 +219,18 @@ class LostValues:
                 if self._trace.frames[frame.parent].kind == "while" and frame.span != operation.span:
                     if self._is_loop_test(frame.index):
                         continue
-                yield from self._lost(operation.index, frame.condition, "condition")
+                yield from self._lost(operation.index, frame.condition, "condition", frame.span)
 
     def _is_loop_test(self, frame: int) -> bool:
         parent = self._trace.frames[frame].parent
         return frame == parent + 1
 
-    def _lost(self, reader: int, value: int, via: Via) -> Iterator[Lost]:
+    def _lost(self, reader: int, value: int, via: Via, place: Span | None = None) -> Iterator[Lost]:
         bits = self._stale[value] | self._direct[value]
         while bits:
             low = bits & -bits
             loss = self._losses[low.bit_length() - 1]
-            yield Lost(loss, reader, value, via)
+            yield Lost(loss, reader, value, via, place or self._trace.operations[reader].span)
             bits ^= low
 
     # --- adjoints of iterations in the wrong order ---
@@ -246,7 +250,8 @@ class LostValues:
                 continue
             reader = self._not_a_sum(operation)
             if reader is not None:
-                yield Lost(Loss("carried", operation.index), reader, operation.index, "order")
+                place = operations[reader].span
+                yield Lost(Loss("carried", operation.index), reader, operation.index, "order", place)
 
     def _read_after(self, head: Operation) -> bool:
         return any(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -28,6 +29,19 @@ _DEFAULTS: dict[str, object] = {
 }
 
 
+_ALIASES = re.compile(
+    r"\b(?:kernel|func)\s+as\s+(?P<imported>\w+)|^\s*(?P<assigned>\w+)\s*=\s*[\w.]*\b(?:kernel|func)\s*$", re.MULTILINE
+)
+def decorated(module: Module) -> re.Pattern[str]:
+    """Finds the regions of a module that can hold a kernel or func: by the decorators' names, aliases included."""
+    names = {"kernel", "func", "func_grad", "func_replay", "func_native"}
+    for region in module.regions:
+        if region.kind in ("import", "assign"):
+            for match in _ALIASES.finditer(module.text, region.start, region.end):
+                names.add(match["imported"] or match["assigned"])
+    return re.compile(rf"@\s*(?:\w+\s*\.\s*)*(?:{'|'.join(sorted(names))})\b")
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """How one definition is compiled. None: not known. ``backward``: with an adjoint."""
@@ -44,6 +58,7 @@ class Decorations:
         self._project = project
         self._constants = constants
         self._modules: dict[Module, dict[str, object]] = {}
+        self._served: dict[tuple[Module, str], tuple[tuple[Definition, str], ...]] = {}
 
     def role(self, definition: Definition) -> Role | None:
         """What a function is to Warp, None if it is plain Python."""
@@ -70,6 +85,15 @@ class Decorations:
             None if backward is UNKNOWN else bool(backward),
             unroll if isinstance(unroll, int) else None,
             None if overwrites is UNKNOWN else bool(overwrites),
+        )
+
+    def explicit(self, definition: Definition) -> bool:
+        """Whether a kernel's own decorator switches its adjoint on."""
+        assert isinstance(definition.node, ir.FunctionDef)
+        return any(
+            isinstance(decorator, ir.Call)
+            and self._decorator_options(definition, decorator).get("enable_backward") is True
+            for decorator in definition.node.decorators
         )
 
     def _decorator_options(self, definition: Definition, decorator: ir.Call) -> dict[str, object]:
@@ -160,9 +184,15 @@ class Decorations:
                 return candidate
         return None
 
-    def companions(self, module: Module, role: str) -> Iterator[tuple[Definition, str]]:
+    def companions(self, module: Module, role: str) -> tuple[tuple[Definition, str], ...]:
         """The functions of a module with the given role, and the name of the func that each serves."""
-        for candidate in module.functions():
+        known = self._served.get((module, role))
+        if known is None:
+            known = self._served[module, role] = tuple(self._companions(module, role))
+        return known
+
+    def _companions(self, module: Module, role: str) -> Iterator[tuple[Definition, str]]:
+        for candidate in module.functions(decorated(module)):
             assert isinstance(candidate.node, ir.FunctionDef)
             for decorator in candidate.node.decorators:
                 if isinstance(decorator, ir.Call) and decorator.args and isinstance(decorator.args[0], ir.Name):

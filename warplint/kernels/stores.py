@@ -181,9 +181,7 @@ class Stores(Expressions):
         if type_.is_composite and node.operator in ("+", "-"):
             right = self.expr(node.value)
             component = self.component(type_, place.index, indices)
-            self._insert(
-                target, place.value, base, indices, component, right, operator, node.span, False, "insert_add"
-            )
+            self._insert(target, place.value, base, indices, component, right, operator, node.span, False, "insert_add")
             return
         old = self.element(base, indices, place)
         right = self.expr(node.value)

@@ -82,9 +82,8 @@ class Summaries:
 
     def _compute(self, definition: Definition) -> Summary | None:
         knowledge = self._knowledge
-        options = knowledge.decorations.options(definition)
         closure = knowledge.factories.closures(definition)[0]
-        trace = execute(knowledge, definition, closure, options)
+        trace = execute(knowledge, definition, closure)
         if trace is None:
             return None
         return summarise(knowledge, trace, activity.analyse(knowledge, trace, None))

@@ -283,7 +283,3 @@ def _maybe_type(found: ParameterRef) -> bool:
     return "type" in found.parameter.name.lower() or (
         isinstance(found.parameter.annotation, ir.Name) and found.parameter.annotation.id == "type"
     )
-
-
-
-

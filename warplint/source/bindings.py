@@ -24,7 +24,6 @@ Binder = Union[
     ir.Global,
     ir.TypeAlias,
     ir.Parameter,
-    ir.Walrus,
 ]
 
 
@@ -42,7 +41,7 @@ def target_names(target: ir.Expr) -> Iterator[str]:
 def binders(body: tuple[ir.Stmt, ...]) -> Iterator[tuple[str, Binder]]:
     """Pairs of name and binding statement for one scope: nested blocks included, nested definitions not entered.
 
-    A star import binds the name ``*``.
+    A star import binds the name ``*``. ``name := value`` inside expressions is left out; see ``Module.walrus``.
     """
     for statement in body:
         if isinstance(statement, (ir.FunctionDef, ir.ClassDef, ir.TypeAlias)):

@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
+import builtins
+import math
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Final, Union
 
 from warplint.ir import syntax as ir
 from warplint.ir.facts import Problem
 from warplint.source.bindings import Binder, binders, bound_names
-from warplint.source.regions import Region, split
-from warplint.source.text import check_syntax, decode, read_bytes
+from warplint.source.modules import Definition, Module, Scope, blocks
+from warplint.source.regions import Region, group, grouped, split
+from warplint.source.text import TOO_DEEP, check_syntax, decode, read_bytes, syntax_problem
+
+__all__ = [
+    "UNKNOWN",
+    "Definition",
+    "External",
+    "Module",
+    "ModuleRef",
+    "ParameterRef",
+    "Project",
+    "Reader",
+    "Resolved",
+    "Scope",
+    "Value",
+    "blocks",
+]
 
 #: Turns the text of a region, whose first line has the given number, into statements.
+#: Raises SyntaxError for text that does not parse and RecursionError for code that is nested too deeply.
 Reader = Callable[[str, int], tuple[ir.Stmt, ...]]
-
-#: The functions and classes around a place, outermost first.
-Scope = tuple[Union[ir.FunctionDef, ir.ClassDef], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,25 +50,6 @@ class ModuleRef:
     """A module of the project."""
 
     module: Module
-
-
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """A function or class of the project and the scope that it is defined in (without itself)."""
-
-    module: Module
-    node: ir.FunctionDef | ir.ClassDef
-    scope: Scope
-
-    @property
-    def qualname(self) -> str:
-        """The dotted name inside the module: ``outer.inner``, ``Class.method``."""
-        return ".".join([*(outer.name for outer in self.scope), self.node.name])
-
-    @property
-    def inner_scope(self) -> Scope:
-        """The scope of the definition's own body."""
-        return (*self.scope, self.node)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,117 +91,12 @@ def canonical(name: str) -> str:
     return _WARP_INNER.sub("warp.", name)
 
 
-class Module:
-    """One file: its text, its regions, and the statements in them, read when first asked for."""
-
-    def __init__(self, project: Project, path: Path, name: str, text: str, regions: tuple[Region, ...]) -> None:
-        self.project = project
-        self.path = path
-        #: The dotted name by which siblings import it.
-        self.name = name
-        self.text = text
-        self.regions = regions
-        self._read: dict[int, tuple[ir.Stmt, ...]] = {}
-
-    def __repr__(self) -> str:
-        return f"Module({self.name!r})"
-
-    @cached_property
-    def lines(self) -> list[str]:
-        """The lines of the text without their newlines."""
-        return self.text.split("\n")
-
-    @property
-    def is_package(self) -> bool:
-        """Whether this is the ``__init__`` of a package."""
-        return self.path.stem == "__init__"
-
-    def region_text(self, region: Region) -> str:
-        """The lines of a region."""
-        return self.text[region.start : region.end]
-
-    def read(self, region: Region) -> tuple[ir.Stmt, ...]:
-        """The statements of a region."""
-        found = self._read.get(region.line)
-        if found is None:
-            reader = self.project.reader_for(self.path, region)
-            found = self._read[region.line] = reader(self.region_text(region), region.line)
-        return found
-
-    def statements(self) -> Iterator[ir.Stmt]:
-        """All top-level statements, in order."""
-        for region in self.regions:
-            yield from self.read(region)
-
-    @cached_property
-    def _bindings(self) -> dict[str, list[Region | Binder]]:
-        found: dict[str, list[Region | Binder]] = {}
-        for region in self.regions:
-            if region.kind in ("def", "class"):
-                found.setdefault(region.names[0], []).append(region)
-                continue
-            for name, binder in binders(self.read(region)):
-                found.setdefault(name, []).append(binder)
-        return found
-
-    def bindings(self, name: str) -> tuple[Binder, ...]:
-        """The statements at module level that bind ``name``, in order; ``*`` gives the star imports."""
-        found: list[Binder] = []
-        for entry in self._bindings.get(name, ()):
-            if isinstance(entry, Region):
-                found.extend(node for bound, node in binders(self.read(entry)) if bound == name)
-            else:
-                found.append(entry)
-        return tuple(found)
-
-    def names(self) -> tuple[str, ...]:
-        """The names bound at module level."""
-        return tuple(self._bindings)
-
-    def functions(self, pattern: re.Pattern[str] | None = None) -> Iterator[Definition]:
-        """Every function in the file, outer ones first. With ``pattern``, only regions whose text it matches are read."""
-        for region in self.regions:
-            if region.kind in ("import", "assign"):
-                continue
-            if pattern is not None and not pattern.search(self.text, region.start, region.end):
-                continue
-            yield from self._functions(self.read(region), ())
-
-    def within(self, region: Region) -> Iterator[Definition]:
-        """Every function in one region, outer ones first."""
-        yield from self._functions(self.read(region), ())
-
-    def _functions(self, body: tuple[ir.Stmt, ...], scope: Scope) -> Iterator[Definition]:
-        for statement in body:
-            if isinstance(statement, ir.FunctionDef):
-                yield Definition(self, statement, scope)
-                yield from self._functions(statement.body, (*scope, statement))
-            elif isinstance(statement, ir.ClassDef):
-                yield from self._functions(statement.body, (*scope, statement))
-            else:
-                for block in blocks(statement):
-                    yield from self._functions(block, scope)
-
-
-def blocks(statement: ir.Stmt) -> tuple[tuple[ir.Stmt, ...], ...]:
-    """The bodies of a compound statement that is no definition."""
-    if isinstance(statement, (ir.If, ir.For, ir.While)):
-        return (statement.body, statement.orelse)
-    if isinstance(statement, ir.With):
-        return (statement.body,)
-    if isinstance(statement, ir.Try):
-        handlers = tuple(handler.body for handler in statement.handlers)
-        return (statement.body, *handlers, statement.orelse, statement.final)
-    if isinstance(statement, ir.Match):
-        return tuple(case.body for case in statement.cases)
-    return ()
-
-
 class Project:
     """The modules that are reachable from the linted files by imports.
 
-    ``reader`` turns text into statements; ``precise_reader`` does so for the regions in ``precise`` (pairs of
-    path and first line). ``roots`` are folders where absolute imports are looked for, besides the root of each file's own package.
+    ``reader`` turns text into statements; ``precise_reader`` does so for the regions in ``precise`` (pairs of path and
+    first line), and for whole files whose syntax is newer than the running Python's. ``roots`` are folders where
+    absolute imports are looked for, besides the root of each file's own package.
     """
 
     def __init__(
@@ -221,14 +112,50 @@ class Project:
         self._roots = roots
         self._modules: dict[Path, Module | Problem] = {}
         self._found: dict[tuple[str, Path], Path | None] = {}
+        self._package_roots: dict[Path, Path] = {}
+        self._members: dict[tuple[Path, str], Resolved] = {}
         #: What analyses keep for as long as the project lives, by their own keys.
         self.kept: dict[object, object] = {}
+        #: The regions that could not be read, in the order they were met.
+        self.problems: list[Problem] = []
 
     def reader_for(self, path: Path, region: Region) -> Reader:
         """The reader of one region."""
         if self._precise_reader is not None and (path, region.line) in self._precise:
             return self._precise_reader
         return self._reader
+
+    def read(self, path: Path, text: str, region: Region) -> tuple[ir.Stmt, ...] | None:
+        """The statements of a region with the given text, or None and a new entry in ``problems``."""
+        try:
+            return self.reader_for(path, region)(text, region.line)
+        except RecursionError:
+            self.problems.append(Problem(str(path), TOO_DEEP, region.line))
+        except SyntaxError as error:
+            self.problems.append(syntax_problem(path, error))
+        return None
+
+    def precisely(self, places: Iterable[tuple[Path, int]]) -> Project:
+        """The same modules in a new project, where the regions at ``places`` are read by the precise reader.
+
+        ``places`` are pairs of path and line; any line of a region stands for all of it.
+        """
+        again: dict[Path, set[int]] = {}
+        for path, line in places:
+            module = self._modules.get(path)
+            region = module.region_at(line) if isinstance(module, Module) else None
+            if region is not None:
+                again.setdefault(path, set()).add(region.line)
+        precise = frozenset((path, line) for path, lines in again.items() for line in lines)
+        project = Project(self._reader, self._roots, self._precise_reader, self._precise | precise)
+        project._found = self._found
+        project._package_roots = self._package_roots
+        project.problems = list(self.problems)
+        for path, module in self._modules.items():
+            if isinstance(module, Module):
+                module = module.into(project, frozenset(again.get(path, ())))
+            project._modules[path] = module
+        return project
 
     # --- modules ---
 
@@ -246,10 +173,35 @@ class Project:
         text = decode(path, contents)
         if isinstance(text, Problem):
             return text
+        name = self._module_name(path)
         table = check_syntax(path, text)
         if isinstance(table, Problem):
-            return table
-        return Module(self, path, _module_name(path), text, split(text, table))
+            statements = self._read_newer(text)
+            if statements is None:
+                return table
+            regions = group(text, statements)
+            return Module(self, path, name, text, regions, grouped(regions, statements))
+        try:
+            return Module(self, path, name, text, split(text, table, self._reader))
+        except RecursionError:
+            return Problem(str(path), TOO_DEEP, 1)
+
+    def _read_newer(self, text: str) -> tuple[ir.Stmt, ...] | None:
+        """The statements of a file that Python refused, if only its grammar is newer than the running Python's."""
+        if self._precise_reader is None:
+            return None
+        try:
+            self._reader(text, 1)
+        except SyntaxError:
+            pass
+        except (RecursionError, MemoryError, ValueError):
+            return None
+        else:
+            return None  # it parses: what Python refused is no matter of grammar
+        try:
+            return self._precise_reader(text, 1)
+        except (SyntaxError, RecursionError, MemoryError, ValueError):
+            return None
 
     def module(self, path: Path) -> Module | None:
         """The module at ``path``, None if it cannot be read."""
@@ -262,11 +214,18 @@ class Project:
             if isinstance(module, Module):
                 yield module
 
-    def find(self, name: str, origin: Module) -> Module | None:
-        """The project's module with the absolute dotted ``name``, as code in ``origin`` would import it."""
-        if name.partition(".")[0] in _ALWAYS_EXTERNAL:
+    def find(self, name: str, origin: Module, relative: bool = False) -> Module | None:
+        """The project's module with the absolute dotted ``name``, as code in ``origin`` would import it.
+
+        ``relative`` says that the name came from a relative import: it then never means the standard library.
+        """
+        top = name.partition(".")[0]
+        if not name or (top in _ALWAYS_EXTERNAL and not relative):
             return None
-        for root in dict.fromkeys((_package_root(origin.path), origin.path.parent, *self._roots)):
+        # A folder without `__init__` inside a package ends its root too early; the parents still carry its name.
+        above = tuple(folder.parent for folder in origin.path.parents if folder.name == top)
+        # The file's own folder comes last: Python looks there only for a script.
+        for root in dict.fromkeys((self._package_root(origin.path), *above, *self._roots, origin.path.parent)):
             key = (name, root)
             if key not in self._found:
                 self._found[key] = _module_file(root, name)
@@ -274,6 +233,24 @@ class Project:
             if path is not None:
                 return self.module(path)
         return None
+
+    def _package_root(self, path: Path) -> Path:
+        """The folder from which the package of ``path`` is imported."""
+        known = self._package_roots.get(path.parent)
+        if known is None:
+            known = path.parent
+            while (known / "__init__.py").exists() and known.parent != known:
+                known = known.parent
+            self._package_roots[path.parent] = known
+        return known
+
+    def _module_name(self, path: Path) -> str:
+        parts = path.relative_to(self._package_root(path)).with_suffix("").parts
+        return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+    def _submodule(self, package: str, name: str, origin: Module, relative: bool) -> Module | None:
+        """The module ``name`` in ``package``, which is empty for the folder of a file that is in no package."""
+        return self.find(f"{package}.{name}" if package else name, origin, relative)
 
     def absolute(self, statement: ir.ImportFrom, origin: Module) -> str | None:
         """The absolute dotted name that ``from ... import`` names in ``origin``; None if it leaves the package."""
@@ -301,47 +278,65 @@ class Project:
         return found.name if isinstance(found, External) else None
 
     def _resolve(self, module: Module, expr: ir.Expr, scope: Scope, depth: int) -> Resolved:
-        if depth > 20:
+        if depth > _LONGEST_CHAIN:
             return UNKNOWN  # a cycle of aliases
         if isinstance(expr, ir.Name):
-            return self._resolve_name(module, expr.id, scope, depth)
+            return self._resolve_name(module, expr, scope, depth)
         if isinstance(expr, ir.Attribute):
-            owner = self._resolve(module, expr.value, scope, depth + 1)
-            return self._member(owner, expr.attr, depth)
+            return self._attribute(self._resolve(module, expr.value, scope, depth + 1), expr.attr, depth)
         return UNKNOWN
 
-    def _member(self, owner: Resolved, name: str, depth: int) -> Resolved:
+    def _attribute(self, owner: Resolved, name: str, depth: int) -> Resolved:
         if isinstance(owner, External):
             return External(canonical(f"{owner.name}.{name}"))
         if isinstance(owner, ModuleRef):
-            return self.member(owner.module, name, depth + 1)
+            return self.member(owner.module, name)
         if isinstance(owner, Definition) and isinstance(owner.node, ir.ClassDef):
             found = [binder for bound, binder in binders(owner.node.body) if bound == name]
-            return self._bound(owner.module, tuple(found), owner.inner_scope, name, depth)
+            return self._bound(owner.module, tuple(found), owner.inner_scope, name, None, depth)
         return UNKNOWN
 
-    def member(self, module: Module, name: str, depth: int = 0) -> Resolved:
+    def member(self, module: Module, name: str) -> Resolved:
         """What ``name`` means as an attribute of ``module``: something it binds, or a submodule."""
+        key = (module.path, name)
+        if key not in self._members:
+            self._members[key] = UNKNOWN  # what a cycle of imports comes back to
+            self._members[key] = self._member(module, name, None)
+        return self._members[key]
+
+    def _member(self, module: Module, name: str, site: ir.Name | None) -> Resolved:
+        if name in module.rebound or name in module.walrus:
+            return UNKNOWN
         found = module.bindings(name)
         if found:
-            return self._bound(module, found, (), name, depth)
-        for star in module.bindings("*"):
+            return self._bound(module, found, (), name, site, 0)
+        if module.binds(name):
+            return UNKNOWN  # it stands in a region that cannot be read
+        for star in reversed(module.bindings("*")):
             assert isinstance(star, ir.ImportFrom)
             source = self.absolute(star, module)
-            target = self.find(source, module) if source else None
-            if target is not None and depth < 20:
-                through = self.member(target, name, depth + 1)
-                if through is not UNKNOWN:
-                    return through
-            elif source in ("warp", "math", "numpy"):
-                return External(f"{source}.{name}")
+            target = self.find(source, module, star.level > 0) if source else None
+            if target is None:
+                if source == "math" and name not in _MATH:
+                    continue
+                if source in ("math", "warp", "numpy") and name not in _BUILTINS and not name.startswith("_"):
+                    return External(f"{source}.{name}")
+                return UNKNOWN
+            if name.startswith("_"):
+                continue
+            through = self.member(target, name)
+            if through is not UNKNOWN or target.binds(name) or not target.complete:
+                return through
         if module.is_package:
-            submodule = self.find(f"{module.name}.{name}", module)
+            submodule = self._submodule(module.name, name, module, relative=True)
             if submodule is not None:
                 return ModuleRef(submodule)
         return UNKNOWN
 
-    def _resolve_name(self, module: Module, name: str, scope: Scope, depth: int) -> Resolved:
+    def _resolve_name(self, module: Module, expr: ir.Name, scope: Scope, depth: int) -> Resolved:
+        name = expr.id
+        if name in module.walrus:
+            return UNKNOWN
         for index in range(len(scope) - 1, -1, -1):
             outer = scope[index]
             if isinstance(outer, ir.ClassDef):
@@ -349,42 +344,55 @@ class Project:
                     continue  # class bodies are not visible from the functions in them
                 found = tuple(binder for bound, binder in binders(outer.body) if bound == name)
             else:
-                names = bound_names(outer)
-                if name not in names:
-                    continue
-                found = names[name]
-            if found:
-                if isinstance(found[0], ir.Global) and found[0].kind == "global":
+                found = bound_names(outer).get(name, ())
+            if not found:
+                continue
+            if isinstance(found[0], ir.Global):
+                if found[0].kind == "global":
                     break
-                return self._bound(module, found, scope[: index + 1], name, depth)
-        found_member = self.member(module, name, depth)
-        if found_member is UNKNOWN and not module.bindings(name) and name in _BUILTINS:
+                continue  # nonlocal: a scope further out has it
+            site = expr if index == len(scope) - 1 else None
+            return self._bound(module, found, scope[: index + 1], name, site, depth)
+        if len(module.bindings(name)) > 1 and not scope:
+            return self._member(module, name, expr)
+        found_member = self.member(module, name)
+        if found_member is UNKNOWN and name in _BUILTINS and module.complete and not module.binds(name):
             return External(name)
         return found_member
 
-    def _bound(self, module: Module, found: tuple[Binder, ...], scope: Scope, name: str, depth: int) -> Resolved:
-        """What the statements ``found``, which bind ``name`` in ``scope``, make of it."""
+    def _bound(
+        self, module: Module, found: tuple[Binder, ...], scope: Scope, name: str, site: ir.Name | None, depth: int
+    ) -> Resolved:
+        """What the statements ``found``, which bind ``name`` in ``scope``, make of it.
+
+        ``site`` is the use of the name if it stands in ``scope`` itself, not in a function inside or another module.
+        """
         if not found:
             return UNKNOWN
-        results: list[Resolved] = []
-        for binder in found:
-            result = self._bound_by(module, binder, scope, name, depth + 1)
-            if result not in results:
-                results.append(result)
-        if len(results) == 1:
-            return results[0]
+        if len(found) == 1:
+            return self._bound_by(module, found[0], scope, name, depth + 1)
+        if all(isinstance(binder, (ir.FunctionDef, ir.ClassDef)) for binder in found):
+            return self._redefined(module, found, scope, site)
         # Alternatives of one import (`try: import x except ImportError: x = None`) mean the thing imported.
-        imported = [result for result in results if isinstance(result, (External, ModuleRef))]
-        others = [result for result in results if not isinstance(result, (External, ModuleRef))]
-        if len(imported) == 1 and all(
-            isinstance(other, Value) and isinstance(other.expr, ir.Constant) and other.expr.value is None
-            for other in others
-        ):
-            return imported[0]
-        # A later def replaces an earlier one.
-        if all(isinstance(result, Definition) for result in results):
-            return results[-1]
-        return UNKNOWN
+        imports = [binder for binder in found if isinstance(binder, (ir.Import, ir.ImportFrom))]
+        others = [binder for binder in found if not isinstance(binder, (ir.Import, ir.ImportFrom))]
+        if not imports or not all(_assigns_none(binder) for binder in others):
+            return UNKNOWN
+        results = [self._bound_by(module, binder, scope, name, depth + 1) for binder in imports]
+        return results[0] if all(result == results[0] for result in results) else UNKNOWN
+
+    def _redefined(self, module: Module, found: tuple[Binder, ...], scope: Scope, site: ir.Name | None) -> Resolved:
+        """A later def replaces an earlier one, if neither is conditional and the use comes after both."""
+        last = found[-1]
+        for node in found:
+            region = module.region_at(node.span.line)
+            alone = region is not None and region.kind in ("def", "class")
+            if not (any(node is statement for statement in scope[-1].body) if scope else alone):
+                return UNKNOWN
+        if site is not None and site.span < last.span:
+            return UNKNOWN
+        assert isinstance(last, (ir.FunctionDef, ir.ClassDef))
+        return Definition(module, last, scope)
 
     def _bound_by(self, module: Module, binder: Binder, scope: Scope, name: str, depth: int) -> Resolved:
         if isinstance(binder, (ir.FunctionDef, ir.ClassDef)):
@@ -396,7 +404,7 @@ class Project:
         if isinstance(binder, ir.Import):
             return self._imported(module, binder, name)
         if isinstance(binder, ir.ImportFrom):
-            return self._imported_from(module, binder, name, depth)
+            return self._imported_from(module, binder, name)
         if isinstance(binder, ir.Assign) and all(isinstance(target, ir.Name) for target in binder.targets):
             return self._aliased(module, binder.value, scope, depth)
         if isinstance(binder, ir.AnnAssign) and binder.value is not None and isinstance(binder.target, ir.Name):
@@ -421,43 +429,36 @@ class Project:
                 return ModuleRef(found) if found else External(top)
         return UNKNOWN
 
-    def _imported_from(self, module: Module, statement: ir.ImportFrom, name: str, depth: int) -> Resolved:
+    def _imported_from(self, module: Module, statement: ir.ImportFrom, name: str) -> Resolved:
         source = self.absolute(statement, module)
         if source is None:
             return UNKNOWN
         for imported, alias in statement.names:
             if (alias or imported) != name:
                 continue
-            target = self.find(source, module)
-            if target is None:
-                submodule = self.find(f"{source}.{imported}", module)
-                if submodule is not None:
-                    return ModuleRef(submodule)  # a namespace package
-                return External(canonical(f"{source}.{imported}"))
-            if target is module:
-                submodule = self.find(f"{source}.{imported}", module)
-                return ModuleRef(submodule) if submodule else UNKNOWN
-            return self.member(target, imported, depth + 1)
+            target = self.find(source, module, statement.level > 0)
+            if target is not None and target is not module:
+                return self.member(target, imported)
+            submodule = self._submodule(source, imported, module, statement.level > 0)  # perhaps without `__init__`
+            if submodule is not None:
+                return ModuleRef(submodule)
+            if target is module or not source:
+                return UNKNOWN
+            return External(canonical(f"{source}.{imported}"))
         return UNKNOWN
 
 
-_BUILTINS = frozenset(dir(__builtins__) if not isinstance(__builtins__, dict) else __builtins__)
+_BUILTINS = frozenset(dir(builtins))
+_MATH = frozenset(name for name in dir(math) if not name.startswith("_"))
+
+# No alias of an alias of an alias is as long as this, unless it goes in circles.
+_LONGEST_CHAIN = 20
 
 
-def _package_root(path: Path) -> Path:
-    """The folder from which the package of ``path`` is imported."""
-    folder = path.parent
-    while (folder / "__init__.py").exists() and folder.parent != folder:
-        folder = folder.parent
-    return folder
-
-
-def _module_name(path: Path) -> str:
-    root = _package_root(path)
-    parts = path.relative_to(root).with_suffix("").parts
-    if parts[-1] == "__init__":
-        parts = parts[:-1]
-    return ".".join(parts)
+def _assigns_none(binder: Binder) -> bool:
+    if not isinstance(binder, (ir.Assign, ir.AnnAssign)):
+        return False
+    return isinstance(binder.value, ir.Constant) and binder.value.value is None
 
 
 def _module_file(root: Path, name: str) -> Path | None:

@@ -1,26 +1,31 @@
 """Regions: the top-level statements of a file, found without parsing it.
 
-A region is the unit of parsing. Splitting looks only at lines that start in the first column, so it costs
-a small part of a parse; the symbol table that Python made while it checked the file says whether the split is right,
-and if it is not (a string that looks like code), Python's parser does it instead.
+A region is the unit of reading. Splitting blanks out strings and comments and then looks only at lines that start in
+the first column, which costs a small part of a parse. The symbol table that Python made while it checked the file
+tells whether the split is right; where it is not, the whole file is read and split by its statements.
 """
 
 from __future__ import annotations
 
-import ast
 import re
 import symtable
+import unicodedata
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
+
+from warplint.ir import syntax as ir
 
 RegionKind = Literal["def", "class", "import", "assign", "other"]
 
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Whole lines ``line`` to ``end_line`` (from 1, inclusive): one top-level statement with its decorators.
+    """Whole lines ``line`` to ``end_line`` (from 1, inclusive): a top-level statement with its decorators, and what
+    follows it up to the next one.
 
-    ``names`` are the names that a def, class or plain assignment binds; empty for the other kinds.
+    ``names`` holds the one name that a def, class or plain assignment binds; it is empty for the other kinds. Several
+    statements on one line are one region of kind ``other``, or ``import`` if the first is an import.
     ``start`` and ``end`` are the offsets of the lines in the text.
     """
 
@@ -32,73 +37,188 @@ class Region:
     end: int
 
 
-# A line that can start a top-level statement. Comments and closing brackets cannot, nor can the
-# later clauses of a compound statement.
+#: Where a region starts, and what it is.
+_Start = tuple[int, RegionKind, tuple[str, ...]]
+
+_OPAQUE = re.compile(
+    r"\#[^\n]*"
+    r'|"""[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*"""'
+    r"|'''[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*'''"
+    r'|"[^"\\\n]*(?:\\.[^"\\\n]*)*"'
+    r"|'[^'\\\n]*(?:\\.[^'\\\n]*)*'",
+    re.DOTALL,
+)
+
+# A line that can start a top-level statement. Closing brackets cannot, nor can the later clauses of a compound
+# statement. A form feed sets Python's column back to the first.
 _START = re.compile(
-    r"^(?:(?P<decorator>@)"
+    r"\n(?:[ \t\f]*\f)?(?:"
+    r"(?P<decorator>@)"
     r"|(?:async[ \t]+)?def[ \t]+(?P<def>\w+)"
     r"|class[ \t]+(?P<class>\w+)"
     r"|(?P<import>(?:from|import)\b)"
     r"|(?P<clause>(?:else|elif|except|finally)\b)"
-    r"|(?P<assign>\w+)[ \t]*(?::[^=\n]*)?=(?!=)"
-    r"|(?P<other>[^\s#)\]}]))",
-    re.MULTILINE,
+    r"|(?!(?:try|with)\b)(?P<assign>\w+)[ \t]*(?::[^=\n]*)?(?<![=!<>:])=(?!=)"
+    r"|(?P<other>[^\s)\]}]))"
 )
 
+_DECORATOR = re.compile(r"[ \t\f]*@")
 
-def split(text: str, table: symtable.SymbolTable | None) -> tuple[Region, ...]:
-    """The regions of ``text`` in order. ``table`` is the symbol table of the same text; without it
-    ``text`` must be parsed by other means and this raises ValueError."""
+# What makes more of an assignment than one name and its value.
+_IN_ASSIGNMENT = re.compile(r"(?P<open>[(\[{])|(?P<close>[)\]}])|;|(?<![=!<>:])=(?!=)")
+
+# Scopes in a symbol table that are no definitions.
+_SCOPES = {"lambda", "genexpr", "listcomp", "setcomp", "dictcomp", "__annotate__"}
+
+
+def split(
+    text: str, table: symtable.SymbolTable, read: Callable[[str, int], tuple[ir.Stmt, ...]]
+) -> tuple[Region, ...]:
+    """The regions of ``text`` in order. ``table`` is its symbol table.
+
+    ``read`` is asked for the statements of the whole text if splitting by lines fails; what it raises passes through.
+    """
     regions = _scan(text)
-    if table is None:
-        raise ValueError("a file without a symbol table has no regions")
-    if _agrees(regions, table):
+    if regions is not None and _agrees(regions, table):
         return regions
-    return _parse(text)
+    return group(text, read(text, 1))
 
 
-def _scan(text: str) -> tuple[Region, ...]:
-    regions: list[Region] = []
-    # (kind, names, start) of the region that is open, and how many triple quotes it has so far.
-    kind: RegionKind | None = None
-    names: tuple[str, ...] = ()
-    start = 0
-    decorated = False
-
-    starts: list[tuple[int, RegionKind, tuple[str, ...]]] = []
+def group(text: str, statements: tuple[ir.Stmt, ...]) -> tuple[Region, ...]:
+    """The regions of ``text``, whose statements are known."""
+    offsets = [0, *(newline.end() for newline in re.finditer("\n", text))]
+    starts: list[_Start] = []
     previous = 0
-    doubles = singles = 0
-    for match in _START.finditer(text):
-        if kind is not None:
-            doubles += text.count('"""', previous, match.start())
-            singles += text.count("'''", previous, match.start())
-            previous = match.start()
-            if doubles % 2 or singles % 2 or text[: match.start()].endswith("\\\n"):
-                continue  # inside a string or a continued line
-        group = match.lastgroup
-        if group == "clause":
+    for statement in statements:
+        line = statement.span.line
+        if isinstance(statement, (ir.FunctionDef, ir.ClassDef)) and statement.decorators:
+            # Before the decorators' `@`, which has no span, stand only comments and empty lines.
+            line = previous + 1
+            while not _DECORATOR.match(text, offsets[line - 1]):
+                line += 1
+        if line <= previous:
+            start, kind, _ = starts.pop()
+            starts.append((start, "import" if kind == "import" else "other", ()))
+        else:
+            starts.append((offsets[line - 1], *_described(statement)))
+        previous = statement.span.end_line
+    return _regions(text, starts)
+
+
+def grouped(regions: tuple[Region, ...], statements: tuple[ir.Stmt, ...]) -> dict[int, tuple[ir.Stmt, ...]]:
+    """The statements that stand in each region, by the region's first line."""
+    found: dict[int, list[ir.Stmt]] = {region.line: [] for region in regions}
+    starts = iter(regions)
+    region = next(starts, None)
+    for statement in statements:
+        while region is not None and statement.span.line > region.end_line:
+            region = next(starts, None)
+        assert region is not None
+        found[region.line].append(statement)
+    return {line: tuple(inside) for line, inside in found.items()}
+
+
+def _described(statement: ir.Stmt) -> tuple[RegionKind, tuple[str, ...]]:
+    if isinstance(statement, ir.FunctionDef):
+        return "def", (statement.name,)
+    if isinstance(statement, ir.ClassDef):
+        return "class", (statement.name,)
+    if isinstance(statement, (ir.Import, ir.ImportFrom)):
+        return "import", ()
+    target: ir.Expr | None = None
+    if isinstance(statement, ir.Assign) and len(statement.targets) == 1:
+        target = statement.targets[0]
+    elif isinstance(statement, ir.AnnAssign) and statement.value is not None:
+        target = statement.target
+    return ("assign", (target.id,)) if isinstance(target, ir.Name) else ("other", ())
+
+
+def _scan(text: str) -> tuple[Region, ...] | None:
+    """The regions by the lines that start in the first column; None if that cannot be right."""
+    # With the newline in front, a match starts at the offset that its line has in the text.
+    code = "\n" + _OPAQUE.sub(_blank, text)
+    starts: list[_Start] = []
+    previous = depth = 0
+    decorated = False
+    for match in _START.finditer(code):
+        position = match.start()
+        depth += _brackets(code, previous, position)
+        previous = position
+        what = match.lastgroup
+        if depth or (position and code[position - 1] == "\\"):
+            if depth < 0 or what in ("def", "class", "import"):
+                return None  # a string that was not seen as one, as a format string may be from Python 3.12 on
+            continue
+        if what == "clause":
             continue
         if decorated:
-            # the decorators opened this region; it takes kind and name from its def or class
-            if group in ("def", "class"):
-                starts[-1] = (start, group, (match[group],))  # type: ignore[assignment]
-                kind = starts[-1][1]
-                decorated = False
+            if what == "decorator":
+                continue
+            if what not in ("def", "class"):
+                return None
+            starts[-1] = (starts[-1][0], *_kind(what, match[what]))
+            decorated = False
             continue
-        start = match.start()
-        decorated = group == "decorator"
-        if group in ("def", "class", "assign"):
-            kind, names = group, (match[group],)  # type: ignore[assignment]
+        decorated = what == "decorator"
+        if what in ("def", "class", "assign"):
+            starts.append((position, *_kind(what, match[what])))
         else:
-            kind, names = ("import" if group == "import" else "other"), ()
-        starts.append((start, kind, names))
-        previous = start
-        doubles = singles = 0
+            starts.append((position, "import" if what == "import" else "other", ()))
+    if decorated or depth + _brackets(code, previous, len(code)):
+        return None
+    for index, (start, kind, _) in enumerate(starts):
+        if kind == "assign":
+            end = starts[index + 1][0] if index + 1 < len(starts) else len(text)
+            if not _is_single(code, start + 1, end + 1):
+                starts[index] = (start, "other", ())
+    return _regions(text, starts)
 
+
+def _blank(match: re.Match[str]) -> str:
+    start, end = match.span()
+    # A string can start a statement, a comment cannot.
+    return (" " if match.string[start] == "#" else '"') * (end - start)
+
+
+def _brackets(code: str, start: int, end: int) -> int:
+    """How many more brackets open than close."""
+    count = code.count
+    return (
+        count("(", start, end)
+        + count("[", start, end)
+        + count("{", start, end)
+        - count(")", start, end)
+        - count("]", start, end)
+        - count("}", start, end)
+    )
+
+
+def _kind(what: str, name: str) -> tuple[RegionKind, tuple[str, ...]]:
+    kind: RegionKind = "def" if what == "def" else "class" if what == "class" else "assign"
+    # Python's parser normalizes identifiers (PEP 3131).
+    return kind, (name if name.isascii() else unicodedata.normalize("NFKC", name),)
+
+
+def _is_single(code: str, start: int, end: int) -> bool:
+    """Whether an assignment has one target and nothing behind a semicolon; False also for some odd values."""
+    depth = equal_signs = 0
+    for match in _IN_ASSIGNMENT.finditer(code, start, end):
+        if match.lastgroup == "open":
+            depth += 1
+        elif match.lastgroup == "close":
+            depth -= 1
+        elif depth == 0:
+            equal_signs += 1
+    return equal_signs == 1
+
+
+def _regions(text: str, starts: list[_Start]) -> tuple[Region, ...]:
+    """Regions that reach from each start to the next."""
+    regions: list[Region] = []
     line = 1
     counted = 0
-    for position, (start, kind, names) in enumerate(starts):
-        end = starts[position + 1][0] if position + 1 < len(starts) else len(text)
+    for index, (start, kind, names) in enumerate(starts):
+        end = starts[index + 1][0] if index + 1 < len(starts) else len(text)
         line += text.count("\n", counted, start)
         counted = start
         lines = text.count("\n", start, end) + (0 if text.endswith("\n", start, end) else 1)
@@ -122,36 +242,3 @@ def _agrees(regions: tuple[Region, ...], table: symtable.SymbolTable) -> bool:
         elif region.kind in ("import", "assign") and inside:
             return False
     return index == len(definitions)
-
-
-# Scopes that are no definitions.
-_SCOPES = {"lambda", "genexpr", "listcomp", "setcomp", "dictcomp"}
-
-
-def _parse(text: str) -> tuple[Region, ...]:
-    offsets = [0]
-    for line in text.splitlines(keepends=True):
-        offsets.append(offsets[-1] + len(line))
-    regions: list[Region] = []
-    for node in ast.parse(text).body:
-        line = node.lineno
-        kind: RegionKind = "other"
-        names: tuple[str, ...] = ()
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            kind = "class" if isinstance(node, ast.ClassDef) else "def"
-            names = (node.name,)
-            line = min([line, *(decorator.lineno for decorator in node.decorator_list)])
-        elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            kind = "import"
-        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            if all(isinstance(target, ast.Name) for target in targets):
-                kind = "assign"
-                names = tuple(target.id for target in targets if isinstance(target, ast.Name))
-        end_line = node.end_lineno or line
-        if regions and regions[-1].end_line >= line:
-            # several statements on one line are one region of unknown kind
-            last = regions.pop()
-            line, kind, names = last.line, "other", ()
-        regions.append(Region(kind, names, line, end_line, offsets[line - 1], offsets[end_line]))
-    return tuple(regions)
