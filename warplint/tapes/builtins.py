@@ -29,7 +29,16 @@ from warplint.tapes.values import (
 if TYPE_CHECKING:
     from warplint.tapes.machine import Machine
 
-_PURE = {"abs": abs, "round": round, "min": min, "max": max, "sum": sum, "divmod": divmod, "pow": pow, "ord": ord}
+_PURE: dict[str, Callable[..., Any]] = {
+    "abs": abs,
+    "round": round,
+    "min": min,
+    "max": max,
+    "sum": sum,
+    "divmod": divmod,
+    "pow": pow,
+    "ord": ord,
+}
 _HARMLESS = frozenset(
     {
         "print",

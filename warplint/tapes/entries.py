@@ -149,11 +149,10 @@ def _call_in_class(machine: Machine, cls: ClassValue, definition: Definition, si
             tapes.apply_torch_function(machine, cls, args, site)
         return
     found = members.class_member(machine, cls, "__init__")
-    args: tuple[Value, ...] = ()
-    keywords: dict[str, Value] = {}
+    given: tuple[tuple[Value, ...], dict[str, Value]] = ((), {})
     if found is not None and isinstance(found[1], FunctionValue):
-        args, keywords = _arguments(machine, found[1].definition, skip=1)
-    instance = calls.construct(machine, cls, args, keywords, site)
+        given = _arguments(machine, found[1].definition, skip=1)
+    instance = calls.construct(machine, cls, *given, site)
     for name in ("setUp", "setup_method"):
         if isinstance(instance, Instance) and (setup := members.class_member(machine, cls, name)) is not None:
             if isinstance(setup[1], FunctionValue):

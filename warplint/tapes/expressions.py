@@ -64,7 +64,7 @@ def _constant(machine: Machine, node: ir.Constant, frame: Frame) -> Value:
 def _attribute(machine: Machine, node: ir.Attribute, frame: Frame) -> Value:
     owner = evaluate(machine, node.value, frame)
     if owner.__class__ is Instance:
-        attributes = owner.attributes  # type: ignore[union-attr]
+        attributes = owner.attributes
         if node.attr in attributes:
             return attributes[node.attr]
     return members.get_attribute(machine, owner, node.attr, Location(frame.module.path, node.span))
@@ -84,7 +84,7 @@ def _slice(machine: Machine, node: ir.Slice, frame: Frame) -> Value:
 def _call(machine: Machine, node: ir.Call, frame: Frame) -> Value:
     machine.tick()
     site = Location(frame.module.path, node.span)
-    if node.func.__class__ is ir.Name and node.func.id == "super" and not node.args:  # type: ignore[union-attr]
+    if node.func.__class__ is ir.Name and node.func.id == "super" and not node.args:
         return members.make_super(frame)
     function = evaluate(machine, node.func, frame)
     args: list[Value] = []

@@ -398,7 +398,7 @@ def elements(machine: Machine, value: Value) -> list[Value] | None:
     if isinstance(value, RangeValue):
         return items_of(value)
     if isinstance(value, DictValue):
-        return None if value.open else list(value.entries)  # type: ignore[arg-type]
+        return None if value.open else list(value.entries)
     if isinstance(value, str):
         return list(value)
     return None
@@ -414,7 +414,7 @@ def rounds(machine: Machine, value: Value) -> tuple[Iterable[Value], bool]:
             return list(value.items), False
         return [_rest(value).child(("item", number)) for number in range(ROUNDS)], False
     if isinstance(value, DictValue):
-        return list(value.entries) or [Unknown("key")], False  # type: ignore[return-value,list-item]
+        return list(value.entries) or [Unknown("key")], False
     if isinstance(value, Unknown):
         size = length(machine, value)
         count = size if isinstance(size, int) else machine.questions.number(size)

@@ -36,7 +36,7 @@ def execute(machine: Machine, body: tuple[ir.Stmt, ...], frame: Frame) -> Signal
         machine.tick()
         signal = _EXECUTE[statement.__class__](machine, statement, frame)
         if signal is not None:
-            return signal  # type: ignore[no-any-return]
+            return signal
     return None
 
 

@@ -111,7 +111,7 @@ def _touched(trace: Trace, first: Sweep, second: Sweep, parameter: ArrayValue) -
     storage = parameter.storage
     for record in trace.records[first.position + 1 : second.position]:
         if isinstance(record, GradientZeroed):
-            if record.tape == first.backward.tape or (record.array is not None and record.array.storage is storage):
+            if _zeroes(record, first, parameter):
                 return True
         elif isinstance(record, (GradientRead, ParameterUpdated, Filled, Escaped)):
             if record.array.storage is storage:
@@ -123,6 +123,13 @@ def _touched(trace: Trace, first: Sweep, second: Sweep, parameter: ArrayValue) -
 
 #: Memory that holds what the first window computed, and the operation and array that put it there.
 _Tainted = dict[Storage, tuple[Operation, ArrayValue]]
+
+
+def _zeroes(record: GradientZeroed, sweep: Sweep, parameter: ArrayValue) -> bool:
+    """Whether a record zeroes the gradient that ``sweep`` left in the parameter."""
+    if record.array is not None:
+        return record.array.storage is parameter.storage
+    return record.tape == sweep.backward.tape
 
 
 def _carry(trace: Trace, first: Sweep, second: Sweep, parameter: ArrayValue) -> _Carry | None:
@@ -204,11 +211,8 @@ def _consumed(trace: Trace, chain: list[_Pair]) -> Iterator[Fact]:
     last = chain[-1].second
     for position in range(last.position + 1, len(trace.records)):
         record = trace.records[position]
-        if isinstance(record, GradientZeroed):
-            if record.tape == last.backward.tape or (
-                record.array is not None and record.array.storage is parameter.storage
-            ):
-                return
+        if isinstance(record, GradientZeroed) and _zeroes(record, last, parameter):
+            return
         if isinstance(record, (GradientRead, ParameterUpdated)) and record.array.storage is parameter.storage:
             yield _fact(trace, chain, position)
             return
