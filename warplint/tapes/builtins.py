@@ -30,14 +30,7 @@ if TYPE_CHECKING:
     from warplint.tapes.machine import Machine
 
 _PURE: dict[str, Callable[..., Any]] = {
-    "abs": abs,
-    "round": round,
-    "min": min,
-    "max": max,
-    "sum": sum,
-    "divmod": divmod,
-    "pow": pow,
-    "ord": ord,
+    function.__name__: function for function in (abs, round, min, max, sum, divmod, pow, ord)
 }
 _HARMLESS = frozenset(
     {
@@ -338,7 +331,7 @@ def _slice(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value]
     return slice(*args) if 1 <= len(args) <= 3 else Unknown("slice")
 
 
-_BUILTINS = {
+_BUILTINS: dict[str, Callable[[Any, tuple[Value, ...], dict[str, Value], Location], Value]] = {
     "range": _range,
     "len": _len,
     "int": _int,

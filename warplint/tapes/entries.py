@@ -154,9 +154,9 @@ def _call_in_class(machine: Machine, cls: ClassValue, definition: Definition, si
         given = _arguments(machine, found[1].definition, skip=1)
     instance = calls.construct(machine, cls, *given, site)
     for name in ("setUp", "setup_method"):
-        if isinstance(instance, Instance) and (setup := members.class_member(machine, cls, name)) is not None:
-            if isinstance(setup[1], FunctionValue):
-                machine.call(BoundMethod(setup[1], instance), (), {}, site)
+        setup = members.class_member(machine, cls, name)
+        if isinstance(instance, Instance) and setup is not None and isinstance(setup[1], FunctionValue):
+            machine.call(BoundMethod(setup[1], instance), (), {}, site)
     if isinstance(instance, Instance) and id(definition.node) not in machine.covered:
         _call_method(machine, instance, definition, site)
 

@@ -209,11 +209,10 @@ def _among(left: Value, items: Iterable[Value]) -> bool | None:
     """Whether ``left`` equals one of the items, None if that is not known."""
     unsure = False
     for item in items:
-        if item.__class__ is str:  # the usual case, and lists of names are long
-            if left.__class__ is str:
-                if item == left:
-                    return True
-                continue
+        if item.__class__ is str and left.__class__ is str:  # the usual case, and lists of names are long
+            if item == left:
+                return True
+            continue
         same = _same(left, item, identity=False)
         if same:
             return True

@@ -1,7 +1,7 @@
 """The trace: what host code did with arrays, in the order it happened.
 
-A trace is richer than a program (``warplint.ir.programs``): its records hold the abstract arrays themselves, the calls and loops
-around each place, and what each launch does to each array. ``warplint.tapes.programs`` cuts programs from it.
+A trace is richer than a program (``warplint.ir.programs``): its records hold the abstract arrays themselves, the calls
+and loops around each place, and what each launch does to each array. ``warplint.tapes.programs`` cuts programs from it.
 """
 
 from __future__ import annotations
