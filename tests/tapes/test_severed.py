@@ -493,3 +493,18 @@ def test_program_of_a_finding(run: Run) -> None:
     assert kinds[0] is TapeBegin
     assert kinds[1:3] == [Launch, Launch]
     assert kinds[-2:] == [Backward, ReadGradient]
+
+
+def test_flag_that_is_written_out_as_false(run: Run) -> None:
+    facts = run("""
+        x = wp.array([1.0, 2.0], dtype=float, requires_grad=True)
+        ys = []
+        ys.append(wp.zeros(2, dtype=float, requires_grad=False))  # expect: WP301
+        loss = wp.zeros(1, dtype=float, requires_grad=True)
+        with wp.Tape() as tape:
+            wp.launch(square, dim=2, inputs=[x], outputs=[ys[0]])
+            wp.launch(total, dim=2, inputs=[ys[0]], outputs=[loss])
+        tape.backward(loss)
+    """)
+    assert facts[0].attributes["explicit"] is True
+    assert facts[0].attributes["array"] == "ys[...]"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from warplint.ir import syntax as ir
 from warplint.ir.programs import DefinitionRef
 from warplint.ir.spans import Location
 from warplint.tapes import arrays
@@ -61,11 +62,11 @@ ALLOCATORS: dict[str, Allocator] = {
 }
 
 
-def allocate(
-    machine: Machine, name: str, args: tuple[Value, ...], keywords: dict[str, Value], site: Location
-) -> Value:
+def allocate(machine: Machine, name: str, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
     """``wp.zeros(...)`` and the like."""
     allocator = ALLOCATORS[name]
+    written = machine.written.keyword("requires_grad") if machine.written is not None else None
+    explicit = isinstance(written, ir.Constant) and written.value is False
     given = dict(zip(allocator.parameters, args, strict=False)) | keywords
     source = name.removeprefix("warp.")
     if source.startswith("array") and not ({"data", "shape", "ptr", "grad"} & given.keys()):
@@ -83,13 +84,15 @@ def allocate(
     if dtype is None and "dtype" not in given and isinstance(data, ArrayValue):
         dtype = data.dtype
     values = _values(data)
-    if source == "full" and isinstance(given.get("value"), (int, float)) and shape and all(
-        isinstance(extent, int) for extent in shape
+    if (
+        source == "full"
+        and isinstance(given.get("value"), (int, float))
+        and shape
+        and all(isinstance(extent, int) for extent in shape)
     ):
         values = (float(given["value"]),)  # type: ignore[arg-type]
-    array = machine.recorder.new_array(
-        site, _base_source(source), dtype, shape, flag, values=values, flag=undecided
-    )
+    array = machine.recorder.new_array(site, _base_source(source), dtype, shape, flag, values=values, flag=undecided)
+    array.storage.explicit = explicit
     if isinstance(data, TensorValue):
         data = data.array
     if isinstance(data, ArrayValue):

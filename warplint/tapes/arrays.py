@@ -99,7 +99,9 @@ def _index_text(index: Value) -> str:
     if isinstance(index, tuple):
         return ", ".join(_index_text(part) for part in index)
     if isinstance(index, slice):
-        lower, upper, step = ("" if part is None else _number_text(part) for part in (index.start, index.stop, index.step))
+        lower, upper, step = (
+            "" if part is None else _number_text(part) for part in (index.start, index.stop, index.step)
+        )
         return f"{lower}:{upper}" + (f":{step}" if step else "")
     return _number_text(index)
 
@@ -117,7 +119,9 @@ def _item_shape(array: ArrayValue, index: Value) -> tuple[int | Unknown, ...] | 
     found: list[int | Unknown] = []
     for extent, part in zip(array.shape, parts, strict=False):
         if isinstance(part, slice):
-            if isinstance(extent, int) and all(p is None or isinstance(p, int) for p in (part.start, part.stop, part.step)):
+            if isinstance(extent, int) and all(
+                p is None or isinstance(p, int) for p in (part.start, part.stop, part.step)
+            ):
                 found.append(len(range(*part.indices(extent))))
             else:
                 found.append(Unknown("size"))
@@ -159,7 +163,7 @@ def call_method(
         store(machine, array, first, site)
         return array
     if name in _SAME_MEMORY:
-        shape = None
+        shape: tuple[int | Unknown, ...] | None = None
         if name == "flatten":
             count = size(array)
             shape = (count,) if array.shape is not None else None
@@ -243,7 +247,9 @@ def call_tensor_method(
         array.requires_grad = args[0] if args and isinstance(args[0], bool) else True
         return tensor
     if name.endswith("_") and not name.endswith("__"):
-        machine.recorder.filled(array, Unknown(name, sources=frozenset({array.storage})), frozenset({array.storage}), site)
+        machine.recorder.filled(
+            array, Unknown(name, sources=frozenset({array.storage})), frozenset({array.storage}), site
+        )
         return tensor
     if array.storage.owner is not None:
         machine.recorder.read_gradient(array, "host", site)

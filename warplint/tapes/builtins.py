@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from warplint.ir.spans import Location
 from warplint.tapes import members, operators
@@ -28,9 +29,26 @@ from warplint.tapes.values import (
 if TYPE_CHECKING:
     from warplint.tapes.machine import Machine
 
-_PURE = {"abs": abs, "round": round, "min": min, "max": max, "sum": sum, "divmod": divmod, "pow": pow, "ord": ord}
+_PURE: dict[str, Callable[..., Any]] = {
+    function.__name__: function for function in (abs, round, min, max, sum, divmod, pow, ord)
+}
 _HARMLESS = frozenset(
-    {"print", "repr", "hash", "id", "callable", "input", "format", "vars", "dir", "breakpoint", "sorted", "iter", "any", "all"}
+    {
+        "print",
+        "repr",
+        "hash",
+        "id",
+        "callable",
+        "input",
+        "format",
+        "vars",
+        "dir",
+        "breakpoint",
+        "sorted",
+        "iter",
+        "any",
+        "all",
+    }
 )
 
 
@@ -55,13 +73,13 @@ def call(
     return False, None
 
 
-def _pure(machine: Machine, name: str, function: object, args: tuple[Value, ...]) -> Value:
+def _pure(machine: Machine, name: str, function: Callable[..., Any] | None, args: tuple[Value, ...]) -> Value:
     if len(args) == 1 and name in ("min", "max", "sum"):
         known = members.elements(machine, args[0])
         args = tuple(known) if known is not None else args
         if name == "sum":
             args = (args,) if known is not None else args
-    if args and all(is_plain(arg) for arg in args) and callable(function):
+    if args and all(is_plain(arg) for arg in args) and function is not None:
         try:
             return function(*args)  # type: ignore[no-any-return]
         except (TypeError, ValueError, ArithmeticError):
@@ -313,7 +331,7 @@ def _slice(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value]
     return slice(*args) if 1 <= len(args) <= 3 else Unknown("slice")
 
 
-_BUILTINS = {
+_BUILTINS: dict[str, Callable[[Any, tuple[Value, ...], dict[str, Value], Location], Value]] = {
     "range": _range,
     "len": _len,
     "int": _int,

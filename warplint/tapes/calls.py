@@ -18,6 +18,7 @@ from warplint.tapes.values import (
     DictValue,
     ExternalValue,
     FunctionValue,
+    GeneratorContext,
     Instance,
     KernelValue,
     LambdaValue,
@@ -96,7 +97,7 @@ def define(machine: Machine, definition: Definition, closure: Frame | None) -> V
 def _decorate(
     machine: Machine, applied: FunctionValue, decorator: ir.Expr, value: FunctionValue, frame: Frame
 ) -> Value:
-    if _is_generator(applied.definition.node) or not machine.may_enter(applied.definition):
+    if is_generator(applied.definition.node) or not machine.may_enter(applied.definition):
         return value
     site = machine.location(decorator, frame)
     if isinstance(decorator, ir.Call):
@@ -135,7 +136,8 @@ def _define_class(
 _GENERATORS: dict[int, tuple[ir.FunctionDef, bool]] = {}
 
 
-def _is_generator(function: ir.FunctionDef | ir.ClassDef) -> bool:
+def is_generator(function: ir.FunctionDef | ir.ClassDef) -> bool:
+    """Whether a function yields."""
     if isinstance(function, ir.ClassDef):
         return False
     known = _GENERATORS.get(id(function))
@@ -176,7 +178,7 @@ def call_function(
     node = definition.node
     assert isinstance(node, ir.FunctionDef)
     machine.tick()
-    if _is_generator(node) or not machine.may_enter(definition):
+    if not machine.may_enter(definition):
         escape(machine, args, keywords, node.name, site)
         return Unknown(node.name)
     frame = bind(machine, function, args, keywords)
@@ -185,6 +187,15 @@ def call_function(
         frame.cls = _class_of(machine, args[0], definition)
     from warplint.tapes.statements import Return
 
+    if is_generator(node):
+        if any(name.endswith("contextmanager") for name in members.decorators(machine, function)):
+            return GeneratorContext(definition, frame, site)
+        # All that it yields is made at once.
+        made = ListValue([])
+        frame.on_yield = made.items.append
+        with machine.activation(definition, site):
+            machine.execute(node.body, frame)
+        return made
     with machine.activation(definition, site):
         signal = machine.execute(node.body, frame)
 
@@ -203,9 +214,7 @@ def _class_of(machine: Machine, receiver: Value, definition: Definition) -> Clas
     return None
 
 
-def bind(
-    machine: Machine, function: FunctionValue, args: tuple[Value, ...], keywords: dict[str, Value]
-) -> Frame:
+def bind(machine: Machine, function: FunctionValue, args: tuple[Value, ...], keywords: dict[str, Value]) -> Frame:
     """A frame for a call, its parameters bound."""
     from warplint.tapes.machine import Frame as NewFrame
 
@@ -247,9 +256,7 @@ def _default(machine: Machine, function: FunctionValue, parameter: ir.Parameter)
     return function.defaults[parameter.name]
 
 
-def _call_lambda(
-    machine: Machine, function: LambdaValue, args: tuple[Value, ...], keywords: dict[str, Value]
-) -> Value:
+def _call_lambda(machine: Machine, function: LambdaValue, args: tuple[Value, ...], keywords: dict[str, Value]) -> Value:
     from warplint.tapes.machine import Frame as NewFrame
 
     machine.tick()
@@ -383,9 +390,7 @@ def _call_unknown(
 # --- escape ---
 
 
-def escape(
-    machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], callee: str, site: Location
-) -> None:
+def escape(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], callee: str, site: Location) -> None:
     """Values go to code that is not known: what it may do to arrays becomes unknown.
 
     Such code may switch gradients on, so "no gradient" is no longer known; that it switches them off is not assumed.

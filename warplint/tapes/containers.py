@@ -107,7 +107,7 @@ def _dict_method(
     if name == "values":
         return ListValue(list(owner.entries.values()), owner.open)
     if name == "keys":
-        return ListValue(list(owner.entries), owner.open)  # type: ignore[arg-type]
+        return ListValue(list(owner.entries), owner.open)
     if name == "update":
         if isinstance(first, DictValue):
             owner.entries.update(first.entries)
@@ -126,12 +126,24 @@ def _dict_method(
 
 
 _PURE_TEXT = frozenset(
-    {"lower", "upper", "strip", "lstrip", "rstrip", "replace", "startswith", "endswith", "split", "title", "removeprefix"}
+    {
+        "lower",
+        "upper",
+        "strip",
+        "lstrip",
+        "rstrip",
+        "replace",
+        "startswith",
+        "endswith",
+        "split",
+        "title",
+        "removeprefix",
+    }
 )
 
 
 def _text_method(owner: str, name: str, args: tuple[Value, ...]) -> Value:
     if name in _PURE_TEXT and all(isinstance(arg, str) for arg in args):
         result = getattr(owner, name)(*args)
-        return ListValue(list(result)) if isinstance(result, list) else result  # type: ignore[no-any-return]
+        return ListValue(list(result)) if isinstance(result, list) else result
     return Unknown("text")

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from warplint.ir import syntax as ir
 from warplint.ir.programs import DefinitionRef
-from warplint.tapes.values import ClassValue, ExternalValue, Unknown, Value
-
-if TYPE_CHECKING:
-    from warplint.tapes.machine import Machine
+from warplint.tapes.values import ClassValue, ExternalValue, ListValue, Unknown, Value
 
 _SCALARS = {
     "float": "float32",
@@ -55,7 +51,7 @@ def is_whole(dtype: str | DefinitionRef | None) -> bool:
     return compound is not None and compound["scalar"] not in _FLOATS
 
 
-def annotation_is_array(machine: Machine, annotation: ir.Expr | None) -> bool:
+def annotation_is_array(annotation: ir.Expr | None) -> bool:
     """Whether a kernel parameter is annotated as an array: ``wp.array(dtype=...)``, ``wp.array2d[float]``."""
     while annotation is not None:
         if isinstance(annotation, ir.Call):
@@ -70,8 +66,6 @@ def annotation_is_array(machine: Machine, annotation: ir.Expr | None) -> bool:
 
 def shape_of(value: Value) -> tuple[int | Unknown, ...] | None:
     """A shape argument: a number or a tuple of numbers."""
-    from warplint.tapes.values import ListValue
-
     if isinstance(value, bool):
         return None
     if isinstance(value, int):

@@ -11,10 +11,13 @@ from warplint.source.project import canonical
 from warplint.tapes import members, operators
 from warplint.tapes.questions import derived
 from warplint.tapes.values import (
+    ArrayValue,
     DictValue,
     ExternalValue,
+    Instance,
     LambdaValue,
     ListValue,
+    Method,
     Unknown,
     Value,
 )
@@ -43,7 +46,14 @@ def evaluate(machine: Machine, node: ir.Expr, frame: Frame) -> Value:
 
 
 def _name(machine: Machine, node: ir.Name, frame: Frame) -> Value:
-    return machine.lookup(node.id, frame)
+    name = node.id
+    outer: Frame | None = frame
+    while outer is not None:
+        names = outer.names
+        if name in names:
+            return names[name]
+        outer = outer.parent
+    return machine.global_name(frame.module, name)
 
 
 def _constant(machine: Machine, node: ir.Constant, frame: Frame) -> Value:
@@ -52,9 +62,12 @@ def _constant(machine: Machine, node: ir.Constant, frame: Frame) -> Value:
 
 
 def _attribute(machine: Machine, node: ir.Attribute, frame: Frame) -> Value:
-    return members.get_attribute(
-        machine, evaluate(machine, node.value, frame), node.attr, machine.location(node, frame)
-    )
+    owner = evaluate(machine, node.value, frame)
+    if owner.__class__ is Instance:
+        attributes = owner.attributes
+        if node.attr in attributes:
+            return attributes[node.attr]
+    return members.get_attribute(machine, owner, node.attr, Location(frame.module.path, node.span))
 
 
 def _subscript(machine: Machine, node: ir.Subscript, frame: Frame) -> Value:
@@ -70,8 +83,8 @@ def _slice(machine: Machine, node: ir.Slice, frame: Frame) -> Value:
 
 def _call(machine: Machine, node: ir.Call, frame: Frame) -> Value:
     machine.tick()
-    site = machine.location(node, frame)
-    if isinstance(node.func, ir.Name) and node.func.id == "super" and not node.args:
+    site = Location(frame.module.path, node.span)
+    if node.func.__class__ is ir.Name and node.func.id == "super" and not node.args:
         return members.make_super(frame)
     function = evaluate(machine, node.func, frame)
     args: list[Value] = []
@@ -97,7 +110,18 @@ def _call(machine: Machine, node: ir.Call, frame: Frame) -> Value:
                 keywords["**"] = value
         else:
             keywords["**"] = value
-    return machine.call(function, tuple(args), keywords, site)
+    if isinstance(function, Method) and isinstance(function.receiver, ListValue):
+        _name_elements(node, args)
+    return machine.call(function, tuple(args), keywords, site, node)
+
+
+def _name_elements(node: ir.Call, args: list[Value]) -> None:
+    """Arrays that go into a list without a name are called by the list's."""
+    if isinstance(node.func, ir.Attribute) and isinstance(node.func.value, (ir.Name, ir.Attribute)):
+        owner = node.func.value
+        for arg in args:
+            if isinstance(arg, ArrayValue) and not arg.storage.name:
+                arg.storage.name = f"{owner.id if isinstance(owner, ir.Name) else owner.attr}[...]"
 
 
 def _binary(machine: Machine, node: ir.Binary, frame: Frame) -> Value:
@@ -233,6 +257,7 @@ def _comprehension(machine: Machine, node: ir.Comprehension, frame: Frame) -> Va
         for number, item in enumerate(items):
             if number >= MAX_ROUNDS:
                 result.open = True
+                machine.cut = True
                 break
             machine.tick()
             machine.recorder.round(number)
@@ -262,9 +287,17 @@ def _format(machine: Machine, node: ir.Format, frame: Frame) -> Value:
 
 
 def _opaque(machine: Machine, node: ir.Opaque, frame: Frame) -> Value:
-    for value in node.values:
-        evaluate(machine, value, frame)
-    return Unknown(node.kind)
+    values = [evaluate(machine, value, frame) for value in node.values]
+    if node.kind in ("yield", "yieldfrom"):
+        owner: Frame | None = frame
+        while owner is not None and owner.on_yield is None:
+            owner = owner.parent
+        if owner is not None and owner.on_yield is not None:
+            given = values[0] if values else None
+            for item in members.rounds(machine, given)[0] if node.kind == "yieldfrom" else (given,):
+                owner.on_yield(item)
+        return None
+    return values[0] if node.kind == "await" and values else Unknown(node.kind)
 
 
 _EVALUATE: dict[type, Callable[[Any, Any, Any], Value]] = {

@@ -124,7 +124,7 @@ def _turn_into_arrays(machine: Machine, node: ir.FunctionDef, values: dict[str, 
         value = values.get(parameter.name)
         if isinstance(value, TensorValue):
             values[parameter.name] = value.array
-        elif isinstance(value, Unknown) and dtypes.annotation_is_array(machine, parameter.annotation):
+        elif isinstance(value, Unknown) and dtypes.annotation_is_array(parameter.annotation):
             values[parameter.name] = machine.recorder.materialize(value, site)
 
 
@@ -196,7 +196,9 @@ def reference(machine: Machine, kernel: KernelValue) -> DefinitionRef:
                 closure[name] = value
             elif isinstance(value, (FunctionValue, KernelValue)):
                 inner = value.definition
-                closure[name] = DefinitionRef(inner.module.path, inner.qualname, _plain_closure(inner.node, value.closure))
+                closure[name] = DefinitionRef(
+                    inner.module.path, inner.qualname, _plain_closure(inner.node, value.closure)
+                )
             elif isinstance(value, ExternalValue):
                 dtype = dtypes.dtype_name(value)
                 if isinstance(dtype, str):

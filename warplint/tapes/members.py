@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Location
-from warplint.source.bindings import binders
+from warplint.source.bindings import Binder, binders
 from warplint.source.project import Definition
 from warplint.tapes import arrays, operators
 from warplint.tapes.questions import ROUNDS, derived
@@ -106,10 +106,10 @@ def class_member(machine: Machine, cls: ClassValue, name: str) -> tuple[ClassVal
         if name in ancestor.attributes:
             return ancestor, ancestor.attributes[name]
         definition = ancestor.definition
-        found = [node for bound, node in binders(definition.node.body) if bound == name]
-        if not found:
+        found = _bound_in(definition.node).get(name)
+        if found is None:
             continue
-        node = found[-1]
+        node = found
         value: Value
         if isinstance(node, (ir.FunctionDef, ir.ClassDef)):
             value = machine.definition_value(
@@ -125,6 +125,17 @@ def class_member(machine: Machine, cls: ClassValue, name: str) -> tuple[ClassVal
         ancestor.attributes[name] = value
         return ancestor, value
     return None
+
+
+_CLASS_NAMES: dict[int, tuple[ir.Node, dict[str, Binder]]] = {}
+
+
+def _bound_in(node: ir.FunctionDef | ir.ClassDef) -> dict[str, Binder]:
+    """The names that a class body binds, and the last statement that binds each."""
+    known = _CLASS_NAMES.get(id(node))
+    if known is None or known[0] is not node:
+        known = _CLASS_NAMES[id(node)] = (node, dict(binders(node.body)))
+    return known[1]
 
 
 def class_frame(machine: Machine, cls: ClassValue) -> Frame:
@@ -387,7 +398,7 @@ def elements(machine: Machine, value: Value) -> list[Value] | None:
     if isinstance(value, RangeValue):
         return items_of(value)
     if isinstance(value, DictValue):
-        return None if value.open else list(value.entries)  # type: ignore[arg-type]
+        return None if value.open else list(value.entries)
     if isinstance(value, str):
         return list(value)
     return None
@@ -403,7 +414,7 @@ def rounds(machine: Machine, value: Value) -> tuple[Iterable[Value], bool]:
             return list(value.items), False
         return [_rest(value).child(("item", number)) for number in range(ROUNDS)], False
     if isinstance(value, DictValue):
-        return list(value.entries) or [Unknown("key")], False  # type: ignore[return-value,list-item]
+        return list(value.entries) or [Unknown("key")], False
     if isinstance(value, Unknown):
         size = length(machine, value)
         count = size if isinstance(size, int) else machine.questions.number(size)

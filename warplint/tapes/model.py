@@ -234,4 +234,3 @@ _HANDLERS: dict[str, Handler] = {
     "collections.OrderedDict": lambda machine, args, keywords, site: builtins.make_dict(machine, args, keywords),
     "collections.defaultdict": lambda machine, args, keywords, site: Unknown("defaultdict"),
 }
-

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Union
 
 from warplint.tapes.trace import (
     BackwardRun,
@@ -17,7 +16,7 @@ from warplint.tapes.trace import (
 from warplint.tapes.values import ArrayValue, Storage
 
 #: A recorded operation that can carry a gradient, and its place in the trace.
-Operation = tuple[int, Union[Launched, Copied]]
+Operation = tuple[int, Launched | Copied]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +61,7 @@ def sweeps(trace: Trace) -> list[Sweep]:
             seeded.append(record.array)
         elif isinstance(record, BackwardRun):
             seeds = (*record.seeds, *seeded)
-            found.append(
-                Sweep(position, record, tuple(tapes.get(record.tape, ())), seeds, record.tape in custom)
-            )
+            found.append(Sweep(position, record, tuple(tapes.get(record.tape, ())), seeds, record.tape in custom))
             seeded = []
     return found
 

@@ -31,6 +31,8 @@ class Recorder:
 
     def __init__(self) -> None:
         self.trace = Trace("")
+        #: Places that stand for calls which nobody wrote: where a run starts.
+        self.entries: set[Location] = set()
         self.tapes: list[int] = []
         self._stack: list[tuple[str, Location]] = []
         self._loops: list[tuple[int, int]] = []
@@ -43,8 +45,8 @@ class Recorder:
     def enter(self, definition: str, site: Location) -> None:
         self._stack.append((definition, site))
 
-    def leave(self) -> None:
-        self._stack.pop()
+    def leave(self) -> tuple[str, Location]:
+        return self._stack.pop()
 
     def begin_loop(self) -> int:
         """A new loop; its rounds are told by ``round``."""
@@ -70,7 +72,7 @@ class Recorder:
     def context(self, site: Location) -> Context:
         return Context(
             site,
-            tuple(call for _, call in self._stack[1:]),
+            tuple(call for _, call in self._stack if call not in self.entries),
             tuple(self._loops),
             self._stack[-1][0] if self._stack else "",
             self.tapes[-1] if self.tapes else None,
@@ -115,9 +117,7 @@ class Recorder:
 
     def view(self, base: ArrayValue, view: str, shape: tuple[int | Unknown, ...] | None) -> ArrayValue:
         """An array that shares the memory of ``base``, and its gradient as it is now."""
-        array = ArrayValue(
-            base.storage, base.dtype, shape, base.requires_grad, base.view + view, base, flag=base.flag
-        )
+        array = ArrayValue(base.storage, base.dtype, shape, base.requires_grad, base.view + view, base, flag=base.flag)
         self.trace.arrays.append(array)
         return array
 

@@ -141,7 +141,9 @@ def _fact(trace: Trace, position: int, backward: BackwardRun, severed: _Severed)
         "explicit": storage.explicit,
     }
     program = programs.chain(trace, position, backward, severed.origin, severed.array)
-    return Fact("missing-requires-grad", storage.site, attributes, _distinct(labels), storage.definition, "taped", program)
+    return Fact(
+        "missing-requires-grad", storage.site, attributes, _distinct(labels), storage.definition, "taped", program
+    )
 
 
 def _distinct(labels: list[Label]) -> tuple[Label, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING, Any, Union
 
 from warplint.ir import syntax as ir
 from warplint.ir.programs import DefinitionRef
@@ -112,7 +112,7 @@ class ListValue:
 class DictValue:
     """A dict with keys that are plain Python values (or identities of objects)."""
 
-    entries: dict[object, Value] = field(default_factory=dict)
+    entries: dict[Any, Value] = field(default_factory=dict)
     open: bool = False
     rest: Unknown | None = None
 
@@ -266,6 +266,15 @@ class ContextValue:
 
 
 @dataclass(eq=False, slots=True)
+class GeneratorContext:
+    """A called function with ``@contextmanager``: its body runs around the body of the ``with`` statement."""
+
+    definition: Definition
+    frame: Frame
+    site: Location
+
+
+@dataclass(eq=False, slots=True)
 class RangeValue:
     """A ``range`` with known bounds; ``guessed`` when a bound is unknown and three rounds stand for it."""
 
@@ -286,7 +295,7 @@ Value = Union[
     str,
     bytes,
     None,
-    tuple,  # of values
+    tuple[Any, ...],  # of values
     slice,
     Unknown,
     ArrayValue,
@@ -309,6 +318,7 @@ Value = Union[
     OptimizerValue,
     CommandValue,
     ContextValue,
+    GeneratorContext,
     RangeValue,
 ]
 
