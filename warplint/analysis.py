@@ -6,12 +6,13 @@ import os
 import re
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warplint.ir.facts import Fact, Problem
+from warplint.reach import Launches, merged, reaching
 
 if TYPE_CHECKING:
     from multiprocessing.context import BaseContext
@@ -28,12 +29,14 @@ _CHUNKS_PER_JOB = 4
 
 @dataclass(frozen=True, slots=True)
 class FileAnalysis:
-    """What came of one file: facts, and what kept us from more (with a traceback, if that is our fault)."""
+    """What came of one file: facts, the kernels that it was seen to launch, and what kept us from more (with a
+    traceback, if that is our fault)."""
 
     path: Path
     facts: tuple[Fact, ...] = ()
     problems: tuple[Problem, ...] = ()
     traceback: str | None = None
+    launches: Launches = field(default_factory=dict)
 
 
 def analyse_files(
@@ -51,10 +54,12 @@ def analyse_files(
     reported = _analysed(suspect, project.precisely(sorted(places)), jobs) if suspect else ()
 
     found.update({analysis.path: analysis for analysis in screened})
+    launches = merged(analysis.launches for analysis in screened)
     for analysis in reported:
         before = found[analysis.path]
         problems = tuple(dict.fromkeys((*(before.problems if before else ()), *analysis.problems)))
-        found[analysis.path] = replace(analysis, problems=problems)
+        facts = tuple(reaching(fact, launches) for fact in analysis.facts)
+        found[analysis.path] = replace(analysis, facts=facts, problems=problems)
     return tuple(analysis for analysis in found.values() if analysis is not None)
 
 
@@ -63,10 +68,10 @@ def analyse_file(project: Project, path: Path) -> FileAnalysis:
     known = len(project.problems)
     try:
         module = project.load(path)
-        facts = () if isinstance(module, Problem) else _facts(project, module)
+        facts, launches = ((), {}) if isinstance(module, Problem) else _facts(project, module)
     except Exception as error:
         return _internal_error(path, error)
-    return FileAnalysis(path, facts, tuple(project.problems[known:]))
+    return FileAnalysis(path, facts, tuple(project.problems[known:]), launches=launches)
 
 
 def available_cpus() -> int:
@@ -85,14 +90,14 @@ def _loaded(project: Project, path: Path, data: bytes | None) -> FileAnalysis | 
     return FileAnalysis(path, problems=(module,)) if isinstance(module, Problem) else None
 
 
-def _facts(project: Project, module: Module) -> tuple[Fact, ...]:
+def _facts(project: Project, module: Module) -> tuple[tuple[Fact, ...], Launches]:
     # Most files have nothing to do with Warp: for those not even the analyses are imported.
     if not _RELEVANT.search(module.text):
-        return ()
+        return (), {}
     from warplint import kernels, tapes
 
-    effects = partial(kernels.effects, project)
-    return (*kernels.analyse(project, module), *tapes.analyse(project, module, effects))
+    host = tapes.TapeAnalysis(project, partial(kernels.effects, project))
+    return (*kernels.analyse(project, module), *host.module(module)), host.reach
 
 
 def _internal_error(path: Path, error: Exception) -> FileAnalysis:
