@@ -121,9 +121,7 @@ def _backward(knowledge: Knowledge, trace: Trace, edges: list[tuple[int, ...]], 
                 if not _holds_floats(knowledge, trace, operation):
                     continue
                 targets: tuple[int, ...] = (operation.operands[-1],)
-            elif name == "return":
-                targets = operation.operands
-            elif name in _ARRAY_SINKS:
+            elif name == "return" or name in _ARRAY_SINKS:
                 targets = operation.operands
             elif name == "call":
                 targets = tuple(operation.operands[position] for position in edges[operation.index])

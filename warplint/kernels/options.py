@@ -1,4 +1,7 @@
-"""Which definitions are compiled with an adjoint, and with which options: decorators, module options, global settings."""
+"""Which definitions are compiled with an adjoint, and with which options.
+
+Decorators, module options, global settings.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +35,8 @@ _DEFAULTS: dict[str, object] = {
 _ALIASES = re.compile(
     r"\b(?:kernel|func)\s+as\s+(?P<imported>\w+)|^\s*(?P<assigned>\w+)\s*=\s*[\w.]*\b(?:kernel|func)\s*$", re.MULTILINE
 )
+
+
 def decorated(module: Module) -> re.Pattern[str]:
     """Finds the regions of a module that can hold a kernel or func: by the decorators' names, aliases included."""
     names = {"kernel", "func", "func_grad", "func_replay", "func_native"}
