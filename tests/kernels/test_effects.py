@@ -106,6 +106,20 @@ def test_covering_stores(project: Project) -> None:
         assert written.covers is covers, name
 
 
+def test_module_options_beat_the_global_setting(project: Project) -> None:
+    module = module_of(
+        project,
+        "import warp as wp\n"
+        "wp.config.enable_backward = False\n"
+        'wp.set_module_options({"enable_backward": True})\n'
+        "@wp.kernel\n"
+        "def copied(x: wp.array(dtype=float), y: wp.array(dtype=float)):\n"
+        "    y[0] = x[0]\n",
+    )
+    found = kernels.effects(project, next(iter(module.functions())))
+    assert found is not None and found.backward is True
+
+
 def test_backward_off_and_plain_functions(project: Project) -> None:
     found = summary(project, "forward")
     assert found is not None and found.backward is False

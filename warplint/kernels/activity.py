@@ -100,7 +100,10 @@ def _forward(
                 continue
             elif operation.type.kind == "array":
                 # an array in a struct is an input whatever the struct's other fields are
-                found = differentiable(operation.type) if name == "field" else varied[operation.operands[0]] == 1
+                if name == "field" or not operation.operands:
+                    found = differentiable(operation.type)
+                else:
+                    found = bool(varied[operation.operands[0]])
             else:
                 found = any(varied[operation.operands[position]] for position in edges[index]) and differentiable(
                     operation.type
