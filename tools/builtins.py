@@ -4,7 +4,8 @@
 
 Signatures come from Warp's registry of built-ins. Which operand *values* an adjoint reads, and which operands get
 a gradient at all, comes from the bodies of the ``adj_*`` functions in Warp's native headers. A built-in whose adjoint
-cannot be read (tiles, queries, library calls) gets no entry for it, and the analysis then assumes that every value is needed.
+cannot be read (tiles, queries, library calls) gets no entry for it, and the analysis then assumes that every value is
+needed.
 """
 
 from __future__ import annotations

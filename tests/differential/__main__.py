@@ -1,4 +1,7 @@
-"""``python -m tests.differential --kernels 2000 --seed N``: recall and precision, and the smallest kernels that disagree."""
+"""``python -m tests.differential --kernels 2000 --seed N``.
+
+Recall and precision, and the smallest kernels that disagree.
+"""
 
 from __future__ import annotations
 

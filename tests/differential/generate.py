@@ -1,4 +1,4 @@
-"""Generates random kernels in double precision, each with inputs ``x``, ``w``, ``c`` (changed in place) and output ``o``."""
+"""Generates random kernels in double precision: inputs ``x``, ``w`` and ``c`` (changed in place), output ``o``."""
 
 from __future__ import annotations
 
@@ -127,7 +127,10 @@ class Generator:
         return [f"o[{self._random.randint(6, 7)}] += {self._expr(scope)}"]
 
     def _if(self, scope: _Scope, depth: int) -> list[str]:
-        lines = [f"if {self._atom(scope)} > D({self._random.choice(['0.3', '0.5', '0.8'])}):", *self._block(scope, depth)]
+        lines = [
+            f"if {self._atom(scope)} > D({self._random.choice(['0.3', '0.5', '0.8'])}):",
+            *self._block(scope, depth),
+        ]
         if self._chance(0.4):
             lines += ["else:", *self._block(scope, depth)]
         return lines
@@ -180,7 +183,11 @@ class Generator:
         ]
         if scope.vectors and self._chance(0.3):
             vector = self._random.choice(scope.vectors)
-            return f"wp.dot({vector}, {vector})" if self._chance(0.5) else f"wp.length({vector} + V(D(1.0), D(0.0), D(0.0)))"
+            return (
+                f"wp.dot({vector}, {vector})"
+                if self._chance(0.5)
+                else f"wp.length({vector} + V(D(1.0), D(0.0), D(0.0)))"
+            )
         atoms = {name: self._atom(scope) for name in "abc"}
         return self._random.choice(forms).format(**atoms)
 

@@ -33,7 +33,10 @@ def dynamic_loops_of_warp() -> Counter[str]:
     codegen.Adjoint.begin_for = counted
     try:
         source = importlib.import_module("loops")
-        modules = {warp.get_module("loops"), *(value.module for value in vars(source).values() if hasattr(value, "adj"))}
+        modules = {
+            warp.get_module("loops"),
+            *(value.module for value in vars(source).values() if hasattr(value, "adj")),
+        }
         for module in modules:
             context.ModuleBuilder(module, module.options | {"output_arch": None})
     finally:

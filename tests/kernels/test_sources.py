@@ -25,9 +25,7 @@ def test_findings_are_those_expected(project: Project, name: str) -> None:
     module = project.load(SOURCES / name)
     assert isinstance(module, Module)
     found = {
-        (fact.location.span.line, RULES[fact.kind])
-        for fact in kernels.analyse(project, module)
-        if fact.kind in RULES
+        (fact.location.span.line, RULES[fact.kind]) for fact in kernels.analyse(project, module) if fact.kind in RULES
     }
     expected = set()
     for number, line in enumerate(module.lines, 1):

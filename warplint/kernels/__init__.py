@@ -1,7 +1,7 @@
 """Analysis of the bodies of kernels and funcs: what their adjoints get wrong, and what they do to their arguments.
 
-``analyse`` establishes facts, ``effects`` summarises a definition for the tape analysis. Both keep what they know of a project as long
-as the project lives.
+``analyse`` establishes facts, ``effects`` summarises a definition for the tape analysis. Both keep what they know of a
+project as long as the project lives.
 """
 
 from __future__ import annotations

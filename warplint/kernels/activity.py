@@ -100,7 +100,10 @@ def _forward(
                 continue
             elif operation.type.kind == "array":
                 # an array in a struct is an input whatever the struct's other fields are
-                found = differentiable(operation.type) if name == "field" else varied[operation.operands[0]] == 1
+                if name == "field" or not operation.operands:
+                    found = differentiable(operation.type)
+                else:
+                    found = bool(varied[operation.operands[0]])
             else:
                 found = any(varied[operation.operands[position]] for position in edges[index]) and differentiable(
                     operation.type
@@ -121,9 +124,7 @@ def _backward(knowledge: Knowledge, trace: Trace, edges: list[tuple[int, ...]], 
                 if not _holds_floats(knowledge, trace, operation):
                     continue
                 targets: tuple[int, ...] = (operation.operands[-1],)
-            elif name == "return":
-                targets = operation.operands
-            elif name in _ARRAY_SINKS:
+            elif name == "return" or name in _ARRAY_SINKS:
                 targets = operation.operands
             elif name == "call":
                 targets = tuple(operation.operands[position] for position in edges[operation.index])

@@ -168,7 +168,7 @@ def _matches(token: str, type_: Type) -> bool:
 
 
 def arithmetic(name: str, left: Type, right: Type) -> Type:
-    """The result of ``left`` operator ``right``, for ``add``, ``sub``, ``mul``, ``div``, ``mod``, ``floordiv``, ``pow``."""
+    """The type of ``left`` operator ``right``; ``name`` is ``add``, ``sub``, ``mul``, ``div``, ..."""
     kinds = (left.kind, right.kind)
     if "tile" in kinds:
         return left if left.kind == "tile" else right

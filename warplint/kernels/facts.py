@@ -211,6 +211,8 @@ class Facts:
         for item in lost:
             origin = operations[item.loss.origin]
             kind = _KINDS.get((item.loss.kind, item.via), _KINDS.get((item.loss.kind, ""), ""))
+            if item.loss.kind == "mutated":
+                kind = "loop-result-used" if origin.name == "loop" else "component-stored-after-read"
             if kind == "" or (kind, item.place) in seen:
                 continue
             overwriter = operations[item.loss.overwriter] if item.loss.overwriter is not None else None
