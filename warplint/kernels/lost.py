@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from warplint.ir.spans import Span
-from warplint.kernels import activity
+from warplint.kernels import activity, builtins
 from warplint.kernels.activity import Activity
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.trace import Frame, Operation, Trace, Write
@@ -233,6 +233,8 @@ class LostValues:
                 else:
                     via = "value"
                 yield from self._lost(index, operands[at], via)
+            if self._direct[index] and builtins.needs_result(operation.name, position, len(operands)):
+                yield from self._lost(index, index, "value")
 
     def _conditions(self, operation: Operation) -> Iterator[Lost]:
         for frame in self._trace.around(operation.frame):
@@ -278,9 +280,9 @@ class LostValues:
                 yield Lost(Loss("carried", operation.index), reader, operation.index, "order", place)
 
     def _varies(self, index: int, head: Operation, seen: set[int]) -> bool:
-        """Whether a gradient flows from the value to an array element that another iteration does not read.
+        """Whether iterations differ: in the array elements that a gradient flows to, or in the derivatives on the way.
 
-        Without such an element, the order of the iterations makes no difference.
+        Where they do not, their order makes no difference.
         """
         operation = self._trace.operations[index]
         loop = head.detail
@@ -292,10 +294,16 @@ class LostValues:
             return not all(self._invariant(at, loop) for at in operation.operands[1:])
         if operation.name == "call":  # the func may load elements itself
             return not all(self._invariant(at, loop) for at in operation.operands)
-        return any(
-            self._varies(operation.operands[position], head, seen)
-            for position in activity.receives(self._knowledge, operation)
-        )
+        for position in activity.receives(self._knowledge, operation):
+            operand = operation.operands[position]
+            if not self._active.varied[operand]:
+                continue
+            needed = activity.needs(self._knowledge, operation, position)
+            if self._varies(operand, head, seen) or not all(
+                self._invariant(operation.operands[at], loop) for at in needed
+            ):
+                return True
+        return False
 
     def _read_after(self, head: Operation) -> bool:
         return any(
