@@ -48,7 +48,7 @@ def decorated(module: Module) -> re.Pattern[str]:
 
 
 _OVERWRITES = "enable_vector_component_overwrites"
-_SET_LATER = re.compile(rf"\bconfig\.{_OVERWRITES}\s*=|\bset_module_options\([^)]*{_OVERWRITES}")
+_SET_LATER = re.compile(rf"\bconfig\.{_OVERWRITES}\s*=")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,8 @@ class Decorations:
             if value is not None:
                 values["enable_backward"] = value
         if any(keyword.name is None for keyword in decorator.keywords):
-            return dict.fromkeys(_DEFAULTS, UNKNOWN)
+            values = dict.fromkeys(_DEFAULTS, UNKNOWN)
+        values.pop(_OVERWRITES, None)
         return values
 
     def _module_options(self, module: Module) -> dict[str, object]:
@@ -133,8 +134,10 @@ class Decorations:
                     if "set_module_options" in text or any(f"config.{name}" in text for name in _DEFAULTS):
                         for statement in module.read(region):
                             self._collect(module, statement, configured, options)
+            # The builder takes this one from the global setting alone (Module.resolve_options in warp/_src/context.py).
+            options.pop(_OVERWRITES, None)
             known = {**_DEFAULTS, **configured, **options}
-            if _OVERWRITES not in {**configured, **options} and _SET_LATER.search(module.text):
+            if _OVERWRITES not in configured and _SET_LATER.search(module.text):
                 # Something sets it at run time; Warp looks at it when the module is built.
                 known[_OVERWRITES] = UNKNOWN
             self._modules[module] = known
