@@ -51,7 +51,7 @@ def test_a_process_that_dies_costs_the_file_that_killed_it(tmp_path: Path, monke
         path.write_text("")
     deadly = files[37]
 
-    def analyse_file(project: Project, path: Path) -> analysis.FileAnalysis:
+    def analyse_file(project: Project, path: Path, uses: object) -> analysis.FileAnalysis:
         if path == deadly:
             os.kill(os.getpid(), signal.SIGKILL)
         return analysis.FileAnalysis(path)
@@ -72,3 +72,32 @@ def test_a_project_can_be_sent_to_a_process_that_is_not_forked(tmp_path: Path) -
     copy = pickle.loads(pickle.dumps(project))
     kinds = [fact.kind for fact in analysis.analyse_file(copy, path).facts]
     assert kinds == [fact.kind for fact in analysis.analyse_file(project, path).facts] != []
+
+
+CONSTANT_FACTOR = """
+import numpy as np
+import warp as wp
+
+@wp.kernel
+def scale(factor: wp.array(dtype=float), y: wp.array(dtype=float)):
+    y[wp.tid()] *= factor[wp.tid()]
+
+def run():
+    factor = wp.array(np.ones(3), dtype=float, requires_grad={flag})
+    y = wp.ones(3, dtype=float, requires_grad=True)
+    loss = wp.ones(1, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(scale, dim=3, inputs=[factor], outputs=[y])
+    tape.backward(grads={{y: y}})
+"""
+
+
+@pytest.mark.parametrize(("flag", "kinds"), [("True", ["array-augmented-assignment"]), ("False", [])])
+def test_a_factor_that_every_tape_passes_without_gradient_loses_nothing(
+    tmp_path: Path, flag: str, kinds: list[str]
+) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(CONSTANT_FACTOR.format(flag=flag))
+    (result,) = analysis.analyse_files([path], open_project(), {}, jobs=1)
+    assert [fact.kind for fact in result.facts] == kinds
+    assert all(fact.reach == "taped" for fact in result.facts)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warplint.ir.facts import Fact, Problem
-from warplint.reach import Launches, merged, reaching
+from warplint.reach import Uses, merged, reaching
 
 if TYPE_CHECKING:
     from multiprocessing.context import BaseContext
@@ -29,14 +29,14 @@ _CHUNKS_PER_JOB = 4
 
 @dataclass(frozen=True, slots=True)
 class FileAnalysis:
-    """What came of one file: facts, the kernels that it was seen to launch, and what kept us from more (with a
-    traceback, if that is our fault)."""
+    """What came of one file: facts, how it uses kernels, and what kept us from more (with a traceback, if that is our
+    fault)."""
 
     path: Path
     facts: tuple[Fact, ...] = ()
     problems: tuple[Problem, ...] = ()
     traceback: str | None = None
-    launches: Launches = field(default_factory=dict)
+    uses: Uses = field(default_factory=dict)
 
 
 def analyse_files(
@@ -51,27 +51,30 @@ def analyse_files(
     screened = _analysed(sound, project, jobs)
     places = {(fact.location.path, fact.location.span.line) for analysis in screened for fact in analysis.facts}
     suspect = [analysis.path for analysis in screened if analysis.facts]
-    reported = _analysed(suspect, project.precisely(sorted(places)), jobs) if suspect else ()
+    uses = merged(analysis.uses for analysis in screened)
+    reported = _analysed(suspect, project.precisely(sorted(places)), jobs, uses) if suspect else ()
 
     found.update({analysis.path: analysis for analysis in screened})
-    launches = merged(analysis.launches for analysis in screened)
     for analysis in reported:
         before = found[analysis.path]
         problems = tuple(dict.fromkeys((*(before.problems if before else ()), *analysis.problems)))
-        facts = tuple(reaching(fact, launches) for fact in analysis.facts)
+        facts = tuple(reaching(fact, uses) for fact in analysis.facts)
         found[analysis.path] = replace(analysis, facts=facts, problems=problems)
     return tuple(analysis for analysis in found.values() if analysis is not None)
 
 
-def analyse_file(project: Project, path: Path) -> FileAnalysis:
-    """The facts of one file that the project has loaded. A mistake of ours costs this file only."""
+def analyse_file(project: Project, path: Path, uses: Uses | None = None) -> FileAnalysis:
+    """The facts of one file that the project has loaded. A mistake of ours costs this file only.
+
+    ``uses`` says how host code uses kernels, where that is known already.
+    """
     known = len(project.problems)
     try:
         module = project.load(path)
-        facts, launches = ((), {}) if isinstance(module, Problem) else _facts(project, module)
+        facts, seen = ((), {}) if isinstance(module, Problem) else _facts(project, module, uses)
     except Exception as error:
         return _internal_error(path, error)
-    return FileAnalysis(path, facts, tuple(project.problems[known:]), launches=launches)
+    return FileAnalysis(path, facts, tuple(project.problems[known:]), uses=seen)
 
 
 def available_cpus() -> int:
@@ -90,14 +93,14 @@ def _loaded(project: Project, path: Path, data: bytes | None) -> FileAnalysis | 
     return FileAnalysis(path, problems=(module,)) if isinstance(module, Problem) else None
 
 
-def _facts(project: Project, module: Module) -> tuple[tuple[Fact, ...], Launches]:
+def _facts(project: Project, module: Module, uses: Uses | None) -> tuple[tuple[Fact, ...], Uses]:
     # Most files have nothing to do with Warp: for those not even the analyses are imported.
     if not _RELEVANT.search(module.text):
         return (), {}
     from warplint import kernels, tapes
 
     host = tapes.TapeAnalysis(project, partial(kernels.effects, project))
-    return (*kernels.analyse(project, module), *host.module(module)), host.reach
+    return (*kernels.analyse(project, module, uses), *host.module(module)), host.uses
 
 
 def _internal_error(path: Path, error: Exception) -> FileAnalysis:
@@ -106,19 +109,19 @@ def _internal_error(path: Path, error: Exception) -> FileAnalysis:
     return FileAnalysis(path, problems=(problem,), traceback=traceback.format_exc())
 
 
-def _analysed(files: Sequence[Path], project: Project, jobs: int) -> tuple[FileAnalysis, ...]:
+def _analysed(files: Sequence[Path], project: Project, jobs: int, uses: Uses | None = None) -> tuple[FileAnalysis, ...]:
     if jobs < 2 or len(files) < PARALLEL_FROM:
-        return tuple(analyse_file(project, path) for path in files)
+        return tuple(analyse_file(project, path, uses) for path in files)
     size = max(1, len(files) // (jobs * _CHUNKS_PER_JOB))
     chunks = [files[start : start + size] for start in range(0, len(files), size)]
     found: list[FileAnalysis] = []
-    for chunk, results in zip(chunks, _run(chunks, project, jobs), strict=True):
+    for chunk, results in zip(chunks, _run(chunks, project, jobs, uses), strict=True):
         if results is not None:
             found += results
             continue
         # A process died over this chunk or beside it (a crash in a parser's C code): find the file that did it.
         for path in chunk:
-            (alone,) = _run([[path]], project, 1)
+            (alone,) = _run([[path]], project, 1, uses)
             message = "the process that analysed the file died; please report it, the file was not linted"
             found += alone or [FileAnalysis(path, problems=(Problem(str(path), message),))]
     return tuple(found)
@@ -127,30 +130,33 @@ def _analysed(files: Sequence[Path], project: Project, jobs: int) -> tuple[FileA
 # --- several processes ---
 
 _project: Project | None = None
+_uses: Uses | None = None
 
 
-def _start(project: Project) -> None:
+def _start(project: Project, uses: Uses | None) -> None:
     """Set up a worker process."""
     import signal
 
     # An interrupt goes to the whole group; the parent ends the workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    global _project
-    _project = project
+    global _project, _uses
+    _project, _uses = project, uses
 
 
 def _work(files: Sequence[Path]) -> list[FileAnalysis]:
     assert _project is not None
-    return [analyse_file(_project, path) for path in files]
+    return [analyse_file(_project, path, _uses) for path in files]
 
 
-def _run(chunks: Iterable[Sequence[Path]], project: Project, jobs: int) -> list[list[FileAnalysis] | None]:
+def _run(
+    chunks: Iterable[Sequence[Path]], project: Project, jobs: int, uses: Uses | None
+) -> list[list[FileAnalysis] | None]:
     """The results of the chunks in their order; None for those that a dying process took along."""
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
 
     results: list[list[FileAnalysis] | None] = []
-    with ProcessPoolExecutor(jobs, mp_context=_context(), initializer=_start, initargs=(project,)) as pool:
+    with ProcessPoolExecutor(jobs, mp_context=_context(), initializer=_start, initargs=(project, uses)) as pool:
         futures = [pool.submit(_work, chunk) for chunk in chunks]
         try:
             for future in futures:

@@ -6,31 +6,37 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from warplint.ir.effects import KernelUse
 from warplint.ir.facts import Fact, Reach
-from warplint.ir.programs import KernelProgram
+from warplint.ir.programs import DefinitionRef, KernelProgram
 
-#: Kernels, by path and qualified name, that analysed host code launches: on a tape, or only outside.
-Launches = Mapping[tuple[Path, str], Reach]
+#: How the analysed host code uses kernels, by their path and qualified name.
+Uses = Mapping[tuple[Path, str], KernelUse]
 
 # From the most to the least harm.
 _ORDER: tuple[Reach, ...] = ("taped", "library", "untaped")
 
 
-def merged(launches: Iterable[Launches]) -> dict[tuple[Path, str], Reach]:
-    """All launches together: one tape anywhere is enough."""
-    found: dict[tuple[Path, str], Reach] = {}
-    for some in launches:
-        for kernel, reach in some.items():
-            if reach == "taped" or kernel not in found:
-                found[kernel] = reach
+def merged(uses: Iterable[Uses]) -> dict[tuple[Path, str], KernelUse]:
+    """All uses together."""
+    found: dict[tuple[Path, str], KernelUse] = {}
+    for some in uses:
+        for kernel, use in some.items():
+            found[kernel] = found[kernel].also(use) if kernel in found else use
     return found
 
 
-def reaching(fact: Fact, launches: Launches) -> Fact:
+def reaching(fact: Fact, uses: Uses) -> Fact:
     """``fact`` with its reach. A fact in a func has the reach of the kernel that carries it furthest."""
     program = fact.program
     if not isinstance(program, KernelProgram):
         return fact  # it comes from a tape
     kernels = program.callers or (program.kernel,)
-    found = {launches.get((kernel.path, kernel.qualname), "library") for kernel in kernels}
-    return replace(fact, reach=min(found, key=_ORDER.index))
+    return replace(fact, reach=min((_reach(kernel, uses) for kernel in kernels), key=_ORDER.index))
+
+
+def _reach(kernel: DefinitionRef, uses: Uses) -> Reach:
+    use = uses.get((kernel.path, kernel.qualname))
+    if use is None:
+        return "library"
+    return "taped" if use.taped else "untaped"

@@ -77,13 +77,14 @@ def _forward(
     differentiable = knowledge.types.differentiable
     operations = trace.operations
     scratch: set[int] = set()
+    constant = _constants(knowledge, trace)
     changed = True
     while changed:
         changed = False
         for operation in operations:
             index = operation.index
             name = operation.name
-            if varied[index]:
+            if varied[index] or index in constant:
                 continue
             if name == "parameter":
                 if operation.type.kind == "array":
@@ -111,6 +112,19 @@ def _forward(
             if found:
                 varied[index] = 1
                 changed = True
+
+
+def _constants(knowledge: Knowledge, trace: Trace) -> frozenset[int]:
+    """The operations that are arrays which no tape passes with a gradient: a kernel's parameters, or fields of them."""
+    definition = trace.definition
+    use = knowledge.uses.get((definition.module.path, definition.qualname))
+    if use is None or not use.constant:
+        return frozenset()
+    paths: dict[int, tuple[str, ...]] = {index: (name,) for name, _, index in trace.parameters}
+    for operation in trace.operations:
+        if operation.name == "field" and operation.operands[0] in paths:
+            paths[operation.index] = (*paths[operation.operands[0]], str(operation.detail))
+    return frozenset(index for index, path in paths.items() if path in use.constant)
 
 
 def _backward(knowledge: Knowledge, trace: Trace, edges: list[tuple[int, ...]], useful: bytearray) -> None:
