@@ -29,7 +29,7 @@ class TapeAnalysis:
 
     def module(self, module: Module) -> Iterator[Fact]:
         """The facts about tapes in what ``module`` runs; places may be in the modules that it uses."""
-        if not entries.concerns(self.project, module):
+        if not entries.concerns(module):
             return
         seen: set[tuple[str, Location]] = set()
         for trace in entries.traces(self.project, module, self.effects):

@@ -9,6 +9,7 @@ from warplint.ir import syntax as ir
 from warplint.ir.spans import Location
 from warplint.source.project import Definition
 from warplint.tapes import arrays, containers, launches, members, model, optimizers, tapes
+from warplint.tapes.memo import Memo
 from warplint.tapes.values import (
     ArrayValue,
     BoundMethod,
@@ -133,23 +134,16 @@ def _define_class(
     return cls
 
 
-_GENERATORS: dict[int, tuple[ir.FunctionDef, bool]] = {}
-
-
-def is_generator(function: ir.FunctionDef | ir.ClassDef) -> bool:
-    """Whether a function yields."""
-    if isinstance(function, ir.ClassDef):
-        return False
-    known = _GENERATORS.get(id(function))
-    if known is not None and known[0] is function:
-        return known[1]
-    found = any(
+def _yields(function: ir.FunctionDef | ir.ClassDef) -> bool:
+    return isinstance(function, ir.FunctionDef) and any(
         isinstance(node, ir.Opaque) and node.kind.startswith("yield")
         for statement in function.body
         for node in _own_nodes(statement)
     )
-    _GENERATORS[id(function)] = (function, found)
-    return found
+
+
+#: Whether a function yields.
+is_generator = Memo(_yields)
 
 
 def _own_nodes(node: ir.Node) -> Iterator[ir.Node]:

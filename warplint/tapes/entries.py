@@ -9,18 +9,18 @@ from warplint.ir import syntax as ir
 from warplint.ir.spans import Location, Span
 from warplint.source.project import Definition, Module, Project
 from warplint.tapes import calls, members, tapes
-from warplint.tapes.candidates import TAPE, openers
-from warplint.tapes.candidates import candidates as _candidates
+from warplint.tapes.candidates import candidates, openers, opens_tapes
 from warplint.tapes.machine import Effects, HostError, Machine, OutOfBudget
 from warplint.tapes.questions import Questions
 from warplint.tapes.trace import Trace
 from warplint.tapes.values import BoundMethod, ClassValue, FunctionValue, Instance, Unknown, Value
 
-#: Steps (statements and calls) of one run as it is written, of one run with smaller counts, and of all runs from one
-#: entry point.
-FULL_BUDGET = 40_000
-RUN_BUDGET = 120_000
-ENTRY_BUDGET = 300_000
+#: Steps (statements and calls) of one run as it is written, of one run with smaller counts, of all runs from one entry
+#: point, and of all runs for one module.
+FULL_BUDGET = 25_000
+RUN_BUDGET = 60_000
+ENTRY_BUDGET = 150_000
+MODULE_BUDGET = 400_000
 #: How many conditions of one entry point are tried the other way.
 MAX_FLIPS = 8
 
@@ -33,59 +33,72 @@ class Entry:
     start: Callable[[Machine], None]
 
 
-def concerns(project: Project, module: Module) -> bool:
+def concerns(module: Module) -> bool:
     """Whether ``module`` opens tapes, or uses something of another module of the project that does."""
-    return TAPE.search(module.text) is not None or bool(openers(project, module))
+    return opens_tapes(module) or bool(openers(module))
 
 
 def traces(project: Project, module: Module, effects: Effects) -> Iterator[Trace]:
     """The traces of all runs that are made for ``module``."""
-    covered: set[int] = set()
-    candidates = _candidates(project, module)
-    yield from _runs(project, module, effects, _script(module, candidates), covered)
-    for candidate in candidates:
-        if id(candidate.node) not in covered:
-            yield from _runs(project, module, effects, _function(module, candidate, candidates), covered)
+    runs = _Runs(project, module, effects)
+    starts = candidates(module)
+    yield from runs.of(_script(module, starts))
+    for start in starts:
+        if id(start.node) not in runs.covered:
+            yield from runs.of(_function(module, start, starts))
 
 
-def _runs(project: Project, module: Module, effects: Effects, entry: Entry, covered: set[int]) -> Iterator[Trace]:
-    remaining = ENTRY_BUDGET
-    flips: list[Location | None] = [None]
-    tried: set[Location] = set()
-    shrunk = False
-    while flips and remaining > 0:
-        flip = flips.pop(0)
-        questions = Questions(frozenset() if flip is None else frozenset({flip}))
-        budget = min(RUN_BUDGET if shrunk else FULL_BUDGET, remaining)
-        machine = Machine(project, effects, budget, questions, shrunk)
-        trace = machine.recorder.trace
-        trace.entry = entry.name
-        try:
-            entry.start(machine)
-        except OutOfBudget:
-            trace.finished = False
-        except (HostError, RecursionError):
-            pass
-        remaining -= budget - max(0, machine.budget)
-        if not shrunk and (machine.cut or not trace.finished):
-            shrunk = True
-            flips.insert(0, flip)
-            continue
-        covered |= machine.covered
-        yield trace
-        for site in questions.asked:
-            if site.path == module.path and site not in tried and len(tried) < MAX_FLIPS:
-                tried.add(site)
-                flips.append(site)
+class _Runs:
+    """The runs for one module. ``covered`` are the definitions that some run entered."""
+
+    def __init__(self, project: Project, module: Module, effects: Effects) -> None:
+        self.covered: set[int] = set()
+        self._project = project
+        self._module = module
+        self._effects = effects
+        self._budget = MODULE_BUDGET
+
+    def of(self, entry: Entry) -> Iterator[Trace]:
+        """The traces from one entry point: as it is, and with single answers turned round."""
+        remaining = min(ENTRY_BUDGET, self._budget)
+        flips: list[Location | None] = [None]
+        tried: set[Location] = set()
+        shrunk = False
+        while flips and remaining > 0:
+            flip = flips.pop(0)
+            questions = Questions(frozenset() if flip is None else frozenset({flip}))
+            budget = min(RUN_BUDGET if shrunk else FULL_BUDGET, remaining)
+            machine = Machine(self._project, self._effects, budget, questions, shrunk)
+            trace = machine.recorder.trace
+            trace.entry = entry.name
+            try:
+                entry.start(machine)
+            except (OutOfBudget, RecursionError):
+                trace.finished = False
+            except HostError:
+                pass
+            spent = budget - max(0, machine.budget)
+            remaining -= spent
+            self._budget -= spent
+            if not shrunk and (machine.cut or not trace.finished) and remaining > 0:
+                shrunk = True
+                flips.insert(0, flip)
+                continue
+            self.covered |= machine.covered
+            yield trace
+            for site in questions.asked:
+                if site.path == self._module.path and site not in tried and len(tried) < MAX_FLIPS:
+                    tried.add(site)
+                    flips.append(site)
 
 
 # --- scripts ---
 
 
-def _script(module: Module, candidates: list[Definition]) -> Entry:
+def _script(module: Module, starts: list[Definition]) -> Entry:
     def start(machine: Machine) -> None:
         _run_module(machine, module, "__main__")
-        _finish(machine, module, candidates)
+        _finish(machine, module, starts)
 
     return Entry("__main__", start)
 
@@ -105,11 +118,11 @@ def _place(module: Module) -> Location:
     return Location(module.path, Span(1, 1, 1, 1))
 
 
-def _finish(machine: Machine, module: Module, candidates: list[Definition]) -> None:
+def _finish(machine: Machine, module: Module, starts: list[Definition]) -> None:
     """Objects that were made and given away: whoever has them calls the methods that open tapes."""
     site = _place(module)
     tapes.run_pending(machine, site)
-    for definition in candidates:
+    for definition in starts:
         if id(definition.node) in machine.covered or not definition.scope:
             continue
         for instance in list(machine.instances):
@@ -122,7 +135,7 @@ def _finish(machine: Machine, module: Module, candidates: list[Definition]) -> N
 # --- functions and methods that nobody calls ---
 
 
-def _function(module: Module, definition: Definition, candidates: list[Definition]) -> Entry:
+def _function(module: Module, definition: Definition, starts: list[Definition]) -> Entry:
     def start(machine: Machine) -> None:
         _run_module(machine, module, module.name)
         site = Location(module.path, definition.node.span)
@@ -136,7 +149,7 @@ def _function(module: Module, definition: Definition, candidates: list[Definitio
             cls = machine.definition_value(Definition(module, owner, definition.scope[:-1]), None)
             if isinstance(cls, ClassValue):
                 _call_in_class(machine, cls, definition, site)
-        _finish(machine, module, candidates)
+        _finish(machine, module, starts)
 
     return Entry(definition.qualname, start)
 

@@ -10,6 +10,7 @@ from warplint.ir.effects import EffectSummary, Path
 from warplint.ir.programs import DefinitionRef
 from warplint.ir.spans import Location
 from warplint.tapes import dtypes, members
+from warplint.tapes.memo import Memo
 from warplint.tapes.trace import Access, Launched
 from warplint.tapes.values import (
     ArrayValue,
@@ -217,13 +218,8 @@ def _plain_closure(node: ir.Node, closure: Frame | None) -> dict[str, object]:
     return found
 
 
-_USED: dict[int, tuple[ir.Node, tuple[str, ...]]] = {}
+def _used_names(node: ir.Node) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(inner.id for inner in ir.walk(node) if isinstance(inner, ir.Name)))
 
 
-def _names(node: ir.Node) -> tuple[str, ...]:
-    known = _USED.get(id(node))
-    if known is not None and known[0] is node:
-        return known[1]
-    found = tuple(dict.fromkeys(inner.id for inner in ir.walk(node) if isinstance(inner, ir.Name)))
-    _USED[id(node)] = (node, found)
-    return found
+_names = Memo(_used_names)

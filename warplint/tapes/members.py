@@ -10,6 +10,7 @@ from warplint.ir.spans import Location
 from warplint.source.bindings import Binder, binders
 from warplint.source.project import Definition
 from warplint.tapes import arrays, operators
+from warplint.tapes.memo import Memo
 from warplint.tapes.questions import ROUNDS, derived
 from warplint.tapes.values import (
     ArrayValue,
@@ -127,15 +128,12 @@ def class_member(machine: Machine, cls: ClassValue, name: str) -> tuple[ClassVal
     return None
 
 
-_CLASS_NAMES: dict[int, tuple[ir.Node, dict[str, Binder]]] = {}
+def _body_names(node: ir.FunctionDef | ir.ClassDef) -> dict[str, Binder]:
+    return dict(binders(node.body))
 
 
-def _bound_in(node: ir.FunctionDef | ir.ClassDef) -> dict[str, Binder]:
-    """The names that a class body binds, and the last statement that binds each."""
-    known = _CLASS_NAMES.get(id(node))
-    if known is None or known[0] is not node:
-        known = _CLASS_NAMES[id(node)] = (node, dict(binders(node.body)))
-    return known[1]
+#: The names that a class body binds, and the last statement that binds each.
+_bound_in = Memo(_body_names)
 
 
 def class_frame(machine: Machine, cls: ClassValue) -> Frame:

@@ -8,25 +8,21 @@ from __future__ import annotations
 
 from warplint.ir import syntax as ir
 from warplint.source.project import Module
+from warplint.tapes.memo import Memo
 from warplint.tapes.values import Value
 
-_NAMES: dict[int, tuple[Module, frozenset[str]]] = {}
+#: Counts up to the first number become the second; all larger than the last become twelve. Each divides the next.
+_STEPS = ((16, 3), (128, 6))
 
 
 def smaller(number: int) -> int:
     """What stands for a count."""
-    if number <= 4:
+    if number <= 3:
         return number
-    if number <= 16:
-        return 4
-    return 8 if number <= 128 else 16
+    return next((small for limit, small in _STEPS if number <= limit), 12)
 
 
-def counts(module: Module) -> frozenset[str]:
-    """The names (of variables, parameters and attributes) that bound a loop somewhere in ``module``."""
-    known = _NAMES.get(id(module))
-    if known is not None and known[0] is module:
-        return known[1]
+def _counts(module: Module) -> frozenset[str]:
     found: set[str] = set()
     for definition in module.functions():
         for node in ir.walk(definition.node):
@@ -37,9 +33,11 @@ def counts(module: Module) -> frozenset[str]:
                             found.add(inner.id)
                         elif isinstance(inner, ir.Attribute):
                             found.add(inner.attr)
-    names = frozenset(found - {"self", "len", "min", "max", "int", "shape", "range"})
-    _NAMES[id(module)] = (module, names)
-    return names
+    return frozenset(found - {"self", "len", "min", "max", "int", "shape", "range"})
+
+
+#: The names (of variables, parameters and attributes) that bound a loop somewhere in a module.
+counts = Memo(_counts)
 
 
 def assigned(module: Module, target: ir.Expr, node: ir.Expr, value: Value) -> Value:
@@ -47,7 +45,7 @@ def assigned(module: Module, target: ir.Expr, node: ir.Expr, value: Value) -> Va
 
     Counts that are computed from others follow those.
     """
-    if not isinstance(value, int) or isinstance(value, bool) or value <= 4:
+    if not isinstance(value, int) or isinstance(value, bool) or value <= 3:
         return value
     name = target.attr if isinstance(target, ir.Attribute) else target.id if isinstance(target, ir.Name) else ""
     if name not in counts(module):

@@ -11,6 +11,7 @@ from warplint.ir.spans import Location
 from warplint.source.bindings import target_names
 from warplint.source.project import Definition
 from warplint.tapes import contexts, expressions, members, operators, shrink
+from warplint.tapes.memo import Memo
 from warplint.tapes.questions import ROUNDS
 from warplint.tapes.trace import BackwardRun
 from warplint.tapes.values import GeneratorContext, ListValue, Unknown, Value
@@ -92,23 +93,20 @@ def _if(machine: Machine, node: ir.If, frame: Frame) -> Signal:
 
 
 _IDLE = frozenset({"print", "format", "info", "debug", "warning", "warn", "error", "synchronize", "append", "join"})
-_MATTERS: dict[int, tuple[ir.If, bool]] = {}
 
 
-def _matters(node: ir.If) -> bool:
-    """Whether what is behind a condition can make a difference to a trace."""
-    known = _MATTERS.get(id(node))
-    if known is not None and known[0] is node:
-        return known[1]
-    found = any(
+def _can_matter(node: ir.If) -> bool:
+    return any(
         isinstance(inner, (ir.Return, ir.Break, ir.Continue))
         or (isinstance(inner, ir.Call) and _tail(inner.func) not in _IDLE)
         for statement in (*node.body, *node.orelse)
         if not isinstance(statement, ir.Raise)
         for inner in ir.walk(statement)
     )
-    _MATTERS[id(node)] = (node, found)
-    return found
+
+
+#: Whether what is behind a condition can make a difference to a trace.
+_matters = Memo(_can_matter)
 
 
 def _tail(function: ir.Expr) -> str:
