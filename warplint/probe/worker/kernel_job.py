@@ -182,7 +182,7 @@ class KernelJob:
         def work(stage: isolate.Stage) -> Any:
             return self._one(kernel, twin, usage, profile, stage, waiting)
 
-        return isolate.run(work, self.scratch, min(left, max(5.0, left / 4.0)))
+        return isolate.run(work, self.scratch, min(left, 10.0))
 
     def _one(
         self, kernel: Any, twin: Any, usage: Usage, profile: Profile, stage: isolate.Stage, waiting: list[int]
