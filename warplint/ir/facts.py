@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from warplint.ir.programs import Program
+from warplint.ir.programs import Check, Program
 from warplint.ir.spans import Location
 
 Severity = Literal["error", "warning", "info"]
@@ -72,6 +72,8 @@ class Finding:
     confidence: Confidence
     fact: Fact
     evidence: Evidence = UNPROBED
+    #: What its probe compares; the rule says so.
+    check: Check = "gradient"
 
     @property
     def location(self) -> Location:

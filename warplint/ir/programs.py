@@ -57,7 +57,7 @@ class StructValue:
     identity: int = 0
 
 
-Scalar = Union[int, float, bool, str, None, tuple]
+Scalar = Union[int, float, bool, str, None, tuple[object, ...]]
 Argument = Union[Scalar, ArrayRef, StructValue, DefinitionRef, Unknown]
 
 

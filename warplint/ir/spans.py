@@ -28,3 +28,11 @@ class Location(NamedTuple):
 
     path: Path
     span: Span
+
+
+def displayed(path: Path) -> str:
+    """``path`` as people read it: relative to the current folder when it lies inside, else as it is."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except (ValueError, OSError):  # OSError: the current folder is gone
+        return str(path)

@@ -1,0 +1,136 @@
+"""Analysis of the bodies of kernels and funcs: what their adjoints get wrong, and what they do to their arguments.
+
+``analyse`` establishes facts, ``effects`` summarises a definition for the tape analysis. Both keep what they know of a
+project as long as the project lives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path as FilePath
+
+from warplint.ir.effects import EffectSummary, KernelUse
+from warplint.ir.facts import Fact
+from warplint.kernels import activity
+from warplint.kernels.callers import Callers
+from warplint.kernels.constants import Closure
+from warplint.kernels.execute import execute
+from warplint.kernels.facts import Facts
+from warplint.kernels.knowledge import WARP_VERSION, Knowledge
+from warplint.kernels.options import Options, decorated
+from warplint.kernels.summaries import Summaries, effect_summary
+from warplint.kernels.trace import Trace
+from warplint.source.project import Definition, Module, Project
+
+
+class Analysis:
+    """The kernel analysis of one project."""
+
+    def __init__(self, project: Project, warp_version: tuple[int, int] = WARP_VERSION) -> None:
+        self.knowledge = Knowledge(project, warp_version)
+        self.summaries = Summaries(self.knowledge)
+        self.callers = Callers(self.knowledge)
+        self._effects: dict[tuple[object, str, int], EffectSummary | None] = {}
+
+    def module(self, module: Module) -> Iterator[Fact]:
+        """The facts of every kernel and func in a module."""
+        if "warp" not in module.text:
+            return
+        for definition in module.functions(decorated(module)):
+            role = self.knowledge.decorations.role(definition)
+            if role in ("kernel", "func"):
+                yield from self._definition(definition, role == "kernel")
+
+    def _definition(self, definition: Definition, kernel: bool) -> Iterator[Fact]:
+        options = self.knowledge.decorations.options(definition)
+        if options.backward is not True and kernel:
+            return
+        if not kernel and self.knowledge.decorations.custom_adjoint(definition) is not None:
+            return
+        seen: set[tuple[str, object]] = set()
+        for closure in self.knowledge.factories.closures(definition):
+            for fact in self._closed(definition, kernel, closure, options):
+                key = (fact.kind, fact.location)
+                if key not in seen:
+                    seen.add(key)
+                    yield fact
+
+    def _closed(self, definition: Definition, kernel: bool, closure: Closure, options: Options) -> Iterator[Fact]:
+        trace = execute(self.knowledge, definition, closure)
+        if trace is None:
+            return
+        found = list(self._facts(trace, () if kernel else None, closure, options, ()))
+        if kernel or not found:
+            yield from found
+            return
+        yield from self._in_func(definition, trace, closure, options)
+
+    def _in_func(self, definition: Definition, trace: Trace, closure: Closure, options: Options) -> Iterator[Fact]:
+        """The facts of a func, as far as a kernel that is compiled with an adjoint can meet them."""
+        kernels = self.callers.kernels(definition)
+        differentiated = [
+            kernel for kernel in kernels if self.knowledge.decorations.options(kernel).backward is not False
+        ]
+        if options.backward is not True:
+            # The module is meant to run forward only: just kernels that ask for an adjoint themselves count.
+            differentiated = [kernel for kernel in differentiated if self.knowledge.decorations.explicit(kernel)]
+        if not differentiated and (kernels or options.backward is not True):
+            return
+        positions = self.callers.sources(definition)
+        inputs = None if positions is None else {trace.parameters[p][2] for p in positions if p < len(trace.parameters)}
+        yield from self._facts(trace, inputs, closure, options, differentiated)
+
+    def _facts(
+        self,
+        trace: Trace,
+        inputs: Iterable[int] | None,
+        closure: Closure,
+        options: Options,
+        callers: Iterable[Definition],
+    ) -> Iterator[Fact]:
+        active = activity.analyse(self.knowledge, trace, None if inputs is None else frozenset(inputs))
+        facts = Facts(self.knowledge, trace, active, closure, tuple(callers), options.component_overwrites)
+        yield from facts.all()
+
+    def effects(self, definition: Definition) -> EffectSummary | None:
+        """The effects of a kernel or func, None for anything else."""
+        key = (definition.module.path, definition.qualname, definition.node.span.line)
+        if key not in self._effects:
+            self._effects[key] = self._effect_summary(definition)
+        return self._effects[key]
+
+    def _effect_summary(self, definition: Definition) -> EffectSummary | None:
+        role = self.knowledge.decorations.role(definition)
+        if role not in ("kernel", "func"):
+            return None
+        options = self.knowledge.decorations.options(definition)
+        trace = execute(self.knowledge, definition, self.knowledge.factories.closures(definition)[0])
+        if trace is None:
+            return None
+        active = activity.analyse(self.knowledge, trace, () if role == "kernel" else None)
+        return effect_summary(self.knowledge, trace, active, options.backward)
+
+
+def analysis(project: Project) -> Analysis:
+    """The analysis of a project; the same one every time."""
+    found = project.kept.get(Analysis)
+    if not isinstance(found, Analysis):
+        found = project.kept[Analysis] = Analysis(project)
+    return found
+
+
+def analyse(
+    project: Project, module: Module, uses: Mapping[tuple[FilePath, str], KernelUse] | None = None
+) -> Iterable[Fact]:
+    """The facts of every kernel and func in ``module``.
+
+    ``uses`` says how host code uses kernels (by path and qualified name); pass the same for every module of a project.
+    """
+    found = analysis(project)
+    found.knowledge.uses = uses or {}
+    return found.module(module)
+
+
+def effects(project: Project, definition: Definition) -> EffectSummary | None:
+    """What a kernel or func does to its arguments, closed over the funcs that it calls; None for anything else."""
+    return analysis(project).effects(definition)

@@ -1,0 +1,386 @@
+"""``warplint check``: paths, rules, exit status, and what bad input gets."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from command import Command, environment
+from programs import CARRIED, CLEAN, IN_PLACE
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "light.py").write_text(IN_PLACE)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub/plan.py").write_text(CARRIED)
+    (tmp_path / "clean.py").write_text(CLEAN)
+    return tmp_path
+
+
+def hits(done: subprocess.CompletedProcess[str]) -> list[str]:
+    """``path:line code`` of the findings in concise output."""
+    lines = [line for line in done.stdout.splitlines() if "] " in line]
+    return [f"{line.split(':')[0]}:{line.split(':')[1]} {line.split(' ')[1]}" for line in lines]
+
+
+@pytest.fixture
+def lint(warplint: Command):  # type: ignore[no-untyped-def]
+    """A static run with concise output."""
+
+    def run(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
+        return warplint("--no-probe", "--output-format", "concise", *arguments, **options)
+
+    return run
+
+
+LIGHT, PLAN = "light.py:7 WP101", "sub/plan.py:8 WP104"
+
+
+class TestPaths:
+    def test_a_folder(self, project: Path, lint: Command) -> None:
+        done = lint(".")
+        assert (hits(done), done.returncode, done.stderr) == ([LIGHT, PLAN], 1, "")
+        assert done.stdout.endswith("Found 2 findings (2 unprobed); 3 files\n")
+
+    def test_files(self, project: Path, lint: Command) -> None:
+        assert hits(lint("sub/plan.py", "clean.py")) == [PLAN]
+
+    def test_the_word_check_may_stand_in_front(self, project: Path, lint: Command) -> None:
+        assert hits(lint("check", ".")) == [LIGHT, PLAN]
+
+    def test_paths_are_shown_relative_to_the_current_folder(self, project: Path, lint: Command) -> None:
+        assert hits(lint(project / "sub/plan.py")) == [PLAN]
+        assert hits(lint(".", cwd=project / "sub")) == ["plan.py:8 WP104"]
+        assert hits(lint("../light.py", cwd=project / "sub")) == [f"{project}/light.py:7 WP101"]
+
+    def test_clean(self, project: Path, lint: Command) -> None:
+        done = lint("clean.py")
+        assert (done.stdout, done.stderr, done.returncode) == ("No findings; 1 file\n", "", 0)
+
+    def test_a_folder_without_python(self, tmp_path: Path, lint: Command) -> None:
+        done = lint(".")
+        assert (done.returncode, done.stderr) == (0, "warplint: no Python files found under the given paths\n")
+
+
+class TestStandardInput:
+    def test_text(self, lint: Command) -> None:
+        assert hits(lint("-", stdin=IN_PLACE)) == ["-:7 WP101"]
+
+    def test_under_a_name(self, project: Path, lint: Command) -> None:
+        assert hits(lint("-", "--stdin-filename", "sub/new.py", stdin=IN_PLACE)) == ["sub/new.py:7 WP101"]
+
+    def test_it_stands_for_the_file_of_that_name(self, project: Path, lint: Command) -> None:
+        assert hits(lint(".", "-", "--stdin-filename", "light.py", stdin=CLEAN)) == [PLAN]
+
+    def test_its_configuration_is_that_of_the_name(self, project: Path, lint: Command) -> None:
+        (project / "sub/warplint.toml").write_text('ignore = ["WP101"]\n')
+        assert hits(lint("-", "--stdin-filename", "sub/new.py", stdin=IN_PLACE)) == []
+
+    def test_a_broken_text(self, lint: Command) -> None:
+        done = lint("-", stdin="def f(:\n")
+        assert done.returncode == 2
+        assert done.stderr.startswith("warplint: -:1:")
+
+    def test_a_name_without_standard_input(self, lint: Command) -> None:
+        done = lint("a.py", "--stdin-filename", "b.py")
+        assert (done.returncode, "goes with the path `-`" in done.stderr) == (2, True)
+
+
+class TestRules:
+    @pytest.mark.parametrize(
+        ("options", "expected"),
+        [
+            (["--select", "WP101"], [LIGHT]),
+            (["--select", "loop-carried-value"], [PLAN]),
+            (["--select", "WP101,WP104"], [LIGHT, PLAN]),
+            (["--select", "WP101", "--select=WP104"], [LIGHT, PLAN]),
+            (["--select", "WP1"], [LIGHT, PLAN]),
+            (["--select", "lost-value", "--ignore", "WP104"], [LIGHT]),
+            (["--select", "WP3", "--extend-select", "WP101"], [LIGHT]),
+            (["--ignore", "WP1"], []),
+            (["--ignore", "WP1", "--extend-select", "WP104"], [PLAN]),
+            (["--select", "WP5"], []),
+        ],
+    )
+    def test_selection(self, project: Path, lint: Command, options: list[str], expected: list[str]) -> None:
+        done = lint(*options, ".")
+        assert hits(done) == expected
+        assert done.returncode == (1 if expected else 0)
+
+    @pytest.mark.parametrize("option", ["--select", "--extend-select", "--ignore"])
+    def test_an_unknown_rule(self, project: Path, lint: Command, option: str) -> None:
+        done = lint(option, "loop-carried-valeu", ".")
+        message = "warplint: unknown rule `loop-carried-valeu`; did you mean `loop-carried-value`?\n"
+        assert (done.returncode, done.stdout, done.stderr) == (2, "", message)
+
+    def test_configuration(self, project: Path, lint: Command) -> None:
+        (project / "pyproject.toml").write_text('[tool.warplint]\nselect = ["WP101"]\n')
+        (project / "sub/warplint.toml").write_text('exclude = ["nothing"]\n')
+        assert hits(lint(".")) == [LIGHT, PLAN]
+        (project / "sub/warplint.toml").unlink()
+        assert hits(lint(".")) == [LIGHT]
+        assert hits(lint(".", "--select", "WP104")) == [PLAN]
+        assert hits(lint(".", "--extend-select", "WP104")) == [LIGHT, PLAN]
+
+    def test_what_the_configuration_ignores_stays_ignored_unless_it_is_asked_for_by_name(
+        self, project: Path, lint: Command
+    ) -> None:
+        (project / "warplint.toml").write_text('ignore = ["WP104"]\n')
+        assert hits(lint(".", "--select", "WP1")) == [LIGHT]
+        assert hits(lint(".", "--select", "WP104")) == [PLAN]
+
+    def test_an_unknown_rule_in_a_configuration(self, project: Path, lint: Command) -> None:
+        (project / "warplint.toml").write_text('ignore = ["WP1O4", "WP101"]\n')
+        done = lint(".")
+        assert (hits(done), done.returncode) == ([PLAN], 2)
+        assert done.stderr == "warplint: warplint.toml: `ignore`: unknown rule `WP1O4`; did you mean `WP104`?\n"
+
+    def test_exclude_and_force_exclude(self, project: Path, lint: Command) -> None:
+        (project / "warplint.toml").write_text('exclude = ["sub/"]\n')
+        assert hits(lint(".")) == [LIGHT]
+        assert hits(lint("sub/plan.py")) == [PLAN]
+        done = lint("--force-exclude", "sub/plan.py")
+        assert (hits(done), done.returncode) == ([], 0)
+
+
+class TestBadInput:
+    """Each gets one line on standard error, the rest is linted, and the exit status is 2."""
+
+    def refused(self, done: subprocess.CompletedProcess[str], start: str, *words: str) -> None:
+        assert hits(done) == [LIGHT]
+        assert done.returncode == 2
+        (line,) = done.stderr.splitlines()
+        assert line.startswith(f"warplint: {start}"), line
+        for word in words:
+            assert word in line
+
+    @pytest.fixture(autouse=True)
+    def _good_file(self, tmp_path: Path) -> None:
+        (tmp_path / "light.py").write_text(IN_PLACE)
+
+    def test_a_missing_path(self, lint: Command) -> None:
+        self.refused(lint(".", "nowhere"), "nowhere: no such file or folder")
+
+    def test_a_syntax_error(self, tmp_path: Path, lint: Command) -> None:
+        (tmp_path / "bad.py").write_text("import warp as wp\n\ndef f(:\n")
+        self.refused(lint("."), "bad.py:3:7: syntax error")
+
+    def test_a_null_byte(self, tmp_path: Path, lint: Command) -> None:
+        (tmp_path / "bad.py").write_bytes(b"import warp\nx = '\0'\n")
+        self.refused(lint("."), "bad.py:2: ", "null byte")
+
+    def test_a_wrong_encoding(self, tmp_path: Path, lint: Command) -> None:
+        (tmp_path / "bad.py").write_bytes(b"import warp\n# caf\xe9\n")
+        self.refused(lint("."), "bad.py:2: ", "decode")
+
+    def test_an_unknown_encoding(self, tmp_path: Path, lint: Command) -> None:
+        (tmp_path / "bad.py").write_bytes(b"# coding: klingon\nimport warp\n")
+        self.refused(lint("."), "bad.py:1: ", "klingon")
+
+    def test_a_huge_file(self, tmp_path: Path, lint: Command) -> None:
+        (tmp_path / "bad.py").write_text("import warp\n" + "x = 1\n" * 900_000)
+        self.refused(lint("."), "bad.py: ", "5,400,012 bytes")
+
+    def test_a_recursive_link(self, tmp_path: Path, lint: Command) -> None:
+        (tmp_path / "loop").symlink_to(".")
+        self.refused(lint("."), "loop: the symbolic link leads back")
+
+    def test_deep_nesting(self, tmp_path: Path, lint: Command) -> None:
+        (tmp_path / "bad.py").write_text("import warp\nx = " + "(" * 5000 + ")" * 5000 + "\n")
+        self.refused(lint("."), "bad.py:")
+
+    def test_a_broken_configuration(self, tmp_path: Path, lint: Command) -> None:
+        (tmp_path / "pyproject.toml").write_text("[tool.warplint\n")
+        self.refused(lint("."), "pyproject.toml:1:15: broken TOML")
+
+    @pytest.mark.skipif(os.geteuid() == 0, reason="root can read everything")
+    def test_an_unreadable_folder_and_file(self, tmp_path: Path, lint: Command) -> None:
+        (tmp_path / "closed").mkdir(mode=0)
+        self.refused(lint("."), "closed: cannot list the folder: permission denied")
+        (tmp_path / "closed").rmdir()
+        (tmp_path / "closed.py").touch(mode=0)
+        self.refused(lint("."), "closed.py: cannot read the file")
+
+    def test_a_name_that_is_no_text(self, tmp_path: Path, lint: Command) -> None:
+        (tmp_path / os.fsdecode(b"caf\xe9.py")).write_text("x = (\n")
+        self.refused(lint("."), "caf\\udce9.py:1:")
+        assert lint("--output-format", "json", ".").returncode == 2
+
+    def test_many_at_once_are_listed_in_order(self, tmp_path: Path, lint: Command) -> None:
+        for name in ("c.py", "a.py", "b.py"):
+            (tmp_path / name).write_text("(\n")
+        done = lint(".")
+        assert [line.split(":")[1].strip() for line in done.stderr.splitlines()] == ["a.py", "b.py", "c.py"]
+        assert done.stdout.endswith("3 errors\n")
+
+
+class TestUsage:
+    @pytest.mark.parametrize(
+        ("arguments", "words"),
+        [
+            ([], "no path given"),
+            (["--device", "gpu", "."], "no device; write auto, cpu or cuda:N"),
+            (["--jobs", "0", "."], "no number of processes"),
+            (["--select", "WP1,", "."], "no list of rules"),
+            (["--output-format", "xml", "."], "invalid choice: 'xml'"),
+            (["--nope", "."], "unrecognized arguments: --nope"),
+            (["--selec", "WP1", "."], "unrecognized arguments"),
+            (["explain", "WP1", "extra"], "unrecognized arguments: extra"),
+        ],
+    )
+    def test_a_wrong_call_is_one_line_and_exit_status_2(
+        self, warplint: Command, arguments: list[str], words: str
+    ) -> None:
+        done = warplint(*arguments)
+        assert (done.returncode, done.stdout) == (2, "")
+        (line,) = done.stderr.splitlines()
+        assert line.startswith("warplint: ") and words in line
+
+    def test_help_names_every_option_and_fits_a_terminal(self, warplint: Command) -> None:
+        done = warplint("-h", COLUMNS="80")
+        assert done.returncode == 0
+        assert max(len(line) for line in done.stdout.splitlines()) <= 80
+        for option in (
+            "--select",
+            "--extend-select",
+            "--ignore",
+            "--no-probe",
+            "--device",
+            "--show-refuted",
+            "--output-format",
+            "--color",
+            "--jobs",
+            "--verbose",
+            "--version",
+            "--stdin-filename",
+        ):
+            assert option in done.stdout
+
+    def test_version(self, warplint: Command) -> None:
+        import warplint as package
+
+        assert warplint("--version").stdout == f"warplint {package.__version__}\n"
+
+
+class TestColor:
+    def test_only_on_request_into_a_file(self, project: Path, lint: Command) -> None:
+        assert "\x1b[" not in lint(".").stdout
+        assert "\x1b[" not in lint(".", "--color", "never").stdout
+        assert "\x1b[" in lint(".", "--color", "always").stdout
+
+    @pytest.mark.parametrize(
+        ("variables", "colored"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
+    )
+    def test_on_a_terminal(self, project: Path, variables: dict[str, str], colored: bool) -> None:
+        pty = pytest.importorskip("pty")
+        parent, child = pty.openpty()
+        inherited = {key: value for key, value in environment().items() if key != "NO_COLOR"}
+        env = {**inherited, "TERM": "xterm", **variables}
+        command = [sys.executable, "-m", "warplint", "--no-probe", "light.py"]
+        with subprocess.Popen(command, cwd=project, stdout=child, stderr=child, env=env) as process:
+            os.close(child)
+            output = b""
+            while True:
+                try:
+                    piece = os.read(parent, 65536)
+                except OSError:  # Linux's way to say that the other end is closed
+                    break
+                if not piece:
+                    break
+                output += piece
+            os.close(parent)
+        assert process.returncode == 1
+        assert (b"\x1b[" in output) == colored
+
+
+class TestManyFiles:
+    """From 64 files on, several processes share the work."""
+
+    @pytest.fixture
+    def many(self, tmp_path: Path) -> Path:
+        for number in range(100):
+            text = (IN_PLACE, CARRIED, CLEAN)[number % 3]
+            (tmp_path / f"m{number:03}.py").write_text(text)
+        (tmp_path / "m050.py").write_text("(\n")
+        return tmp_path
+
+    def test_one_process_or_three_give_the_same_report(self, many: Path, lint: Command) -> None:
+        one, three = lint("--jobs", "1", "."), lint("--jobs", "3", ".")
+        assert (one.stdout, one.stderr, one.returncode) == (three.stdout, three.stderr, three.returncode)
+        assert len(hits(one)) == 67
+        assert one.returncode == 2
+
+    def test_an_interrupt_is_quiet_and_leaves_no_process_behind(self, many: Path) -> None:
+        for number in range(3000):
+            (many / f"more{number}.py").write_text(CARRIED)
+        command = [sys.executable, "-m", "warplint", "--no-probe", "--jobs", "3", "."]
+        with subprocess.Popen(
+            command,
+            cwd=many,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment(),
+            start_new_session=True,
+        ) as process:
+            time.sleep(1.5)
+            os.killpg(process.pid, signal.SIGINT)
+            out, err = process.communicate(timeout=30)
+        assert (process.returncode, out, err) == (130, b"", b"warplint: interrupted\n")
+        with pytest.raises(ProcessLookupError):
+            os.killpg(process.pid, 0)
+
+
+def test_json(project: Path, warplint: Command) -> None:
+    done = warplint("--no-probe", "--output-format", "json", ".", "nowhere.py")
+    document = json.loads(done.stdout)
+    assert done.returncode == 2
+    places = [
+        (found["rule"], found["path"], found["line"], found["evidence"]["verdict"]) for found in document["findings"]
+    ]
+    assert places == [("WP101", "light.py", 7, "unprobed"), ("WP104", "sub/plan.py", 8, "unprobed")]
+    assert document["errors"][0]["path"] == "nowhere.py"
+    assert document["summary"] == {
+        "files": 3,
+        "findings": 2,
+        "confirmed": 0,
+        "inconclusive": 0,
+        "unprobed": 2,
+        "refuted": 0,
+        "errors": 1,
+    }
+
+
+def test_lsp_has_a_line_for_clean_files_too(project: Path, warplint: Command) -> None:
+    done = warplint("--no-probe", "--output-format", "lsp", ".")
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [line["uri"].rpartition("/")[2] for line in lines] == ["clean.py", "light.py", "plan.py"]
+    assert [[found["code"] for found in line["diagnostics"]] for line in lines] == [[], ["WP101"], ["WP104"]]
+
+
+def test_a_reader_that_goes_away_is_no_error(project: Path) -> None:
+    command = [sys.executable, "-m", "warplint", "--no-probe", "."]
+    with subprocess.Popen(
+        command, cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 1
+
+
+def test_an_interrupt_is_quiet(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "warplint", "--no-probe", "-"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
+    ) as process:
+        time.sleep(1.0)  # it now waits for standard input
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err) == (130, b"", b"warplint: interrupted\n")

@@ -1,0 +1,239 @@
+"""Slices stand alone, mean what the source means, and hold no more than the program needs."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from warplint.frontend.fast import read
+from warplint.ir.programs import DefinitionRef
+from warplint.ir.spans import Location, Span
+from warplint.probe.rewrite import REACHED
+from warplint.probe.slices import Refused, Slicer
+from warplint.source.project import Project
+
+
+def _write(folder: Path, **files: str) -> None:
+    for name, text in files.items():
+        (folder / f"{name}.py").write_text(text)
+
+
+def _slice(folder: Path, name: str, file: str = "main", line: int | None = None, column: int = 5, **closure: object) -> tuple[str, str | None]:
+    path = folder / f"{file}.py"
+    flagged = [[Location(path, Span(line, column, line, column + 5))]] if line else []
+    slicer = Slicer(Project(read), flagged=flagged)
+    slicer.options(path)
+    slicer.add(DefinitionRef(path, name, closure))
+    made = slicer.finish()
+    ast.parse(made.text)
+    return made.text, made.twin
+
+
+def _defined(text: str) -> list[str]:
+    return [node.name for node in ast.walk(ast.parse(text)) if isinstance(node, (ast.FunctionDef, ast.ClassDef))]
+
+
+def test_only_what_is_needed_in_the_order_that_it_is_needed(tmp_path: Path) -> None:
+    _write(
+        tmp_path,
+        main="""
+import warp as wp
+import torch
+from enum import IntEnum
+
+class Kind(IntEnum):
+    FREE = 1
+    FIXED = 2
+
+    @property
+    def label(self):
+        return torch.load(self.name)
+
+SCALE = wp.constant(2.0)
+UNUSED = torch.zeros(3)
+
+@wp.struct
+class Body:
+    mass: float
+    kind: int
+
+@wp.func
+def unused(x: float) -> float:
+    return x
+
+@wp.func
+def energy(b: Body) -> float:
+    if b.kind == Kind.FIXED:
+        return 0.0
+    return SCALE * b.mass
+
+@wp.kernel
+def k(bodies: wp.array(dtype=Body), out: wp.array(dtype=float)):
+    i = wp.tid()
+    out[i] = energy(bodies[i])
+""",
+    )
+    text, twin = _slice(tmp_path, "k")
+    assert twin is None
+    assert "torch" not in text
+    assert _defined(text) == ["Body", "Kind", "energy", "k"]
+    assert text.index("SCALE =") < text.index("def energy")
+
+
+def test_dotted_references_and_clashing_names(tmp_path: Path) -> None:
+    _write(
+        tmp_path,
+        shared="import warp as wp\nGAIN = 3.0\n\n@wp.func\ndef helper(x: float) -> float:\n    return GAIN * x\n",
+        main="""
+import warp as wp
+import shared as tools
+
+GAIN = 0.5
+
+@wp.kernel
+def k(x: wp.array(dtype=float)):
+    i = wp.tid()
+    helper = x[i] * GAIN
+    x[i] = tools.helper(helper) + tools.GAIN
+""",
+    )
+    text, _ = _slice(tmp_path, "k")
+    assert "tools" not in text
+    # the local `helper` must not hide the func, nor one GAIN the other
+    assert "helper_outer(helper) + GAIN_2" in text.replace("GAIN_2 * x", "") or "helper_outer(helper) + GAIN" in text
+    values = {
+        node.targets[0].id: node.value.value
+        for node in ast.parse(text).body
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and isinstance(node.value, ast.Constant)
+    }
+    kernel = next(node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef) and node.name == "k")
+    used = {node.id for node in ast.walk(kernel) if isinstance(node, ast.Name) and node.id in values}
+    assert {values[name] for name in used} == {0.5, 3.0}
+
+
+def test_closures_take_known_values(tmp_path: Path) -> None:
+    _write(
+        tmp_path,
+        main="""
+import warp as wp
+
+def make(count, dtype=float):
+    total = count * 2
+
+    @wp.kernel
+    def inner(x: wp.array(dtype=dtype)):
+        i = wp.tid()
+        for k in range(count):
+            x[i] = x[i] + float(total)
+
+    return inner
+""",
+    )
+    text, _ = _slice(tmp_path, "make.inner", count=5)
+    assert "count = 5" in text
+    assert "total = count * 2" in text
+
+
+def test_custom_adjoints_and_options_come_along(tmp_path: Path) -> None:
+    _write(
+        tmp_path,
+        main="""
+import warp as wp
+
+wp.set_module_options({"max_unroll": 4})
+
+@wp.func
+def f(x: float) -> float:
+    return x * x
+
+@wp.func_grad(f)
+def adjoint(x: float, adj_ret: float):
+    wp.adjoint[x] += 2.0 * x * adj_ret
+
+@wp.kernel(enable_backward=True)
+def k(x: wp.array(dtype=float), out: wp.array(dtype=float)):
+    out[wp.tid()] = f(x[wp.tid()])
+""",
+    )
+    text, _ = _slice(tmp_path, "k")
+    assert "set_module_options({'max_unroll': 4})" in text
+    assert ".func_grad(f)\ndef adjoint(" in text
+    assert "kernel(enable_backward=True)" in text
+
+
+def test_overloads_stay_together(tmp_path: Path) -> None:
+    _write(
+        tmp_path,
+        main="""
+import warp as wp
+
+@wp.func
+def size(x: float):
+    return wp.abs(x)
+
+@wp.func
+def size(x: wp.vec3):
+    return wp.length(x)
+
+@wp.kernel
+def k(x: wp.array(dtype=wp.vec3), out: wp.array(dtype=float)):
+    out[wp.tid()] = size(x[wp.tid()])
+""",
+    )
+    text, _ = _slice(tmp_path, "k")
+    assert _defined(text) == ["size", "size", "k"]
+
+
+@pytest.mark.parametrize(
+    ("line", "before"),
+    [
+        (7, "    a = x[i]\n"),  # a plain statement
+        (9, "        a = a + 1.0\n"),  # in a branch
+        (10, "        a = a * a\n"),  # an `elif` has no place before it: its body stands for it
+        (13, "        a = a + x[k]\n"),  # a loop's header counts its iterations
+    ],
+)
+def test_the_twin_marks_the_flagged_statement(line: int, before: str, tmp_path: Path) -> None:
+    _write(
+        tmp_path,
+        main="""
+import warp as wp
+
+@wp.kernel
+def k(x: wp.array(dtype=float), n: int):
+    i = wp.tid()
+    a = x[i]
+    if a > 1.0:
+        a = a + 1.0
+    elif a > 0.5:
+        a = a * a
+    x[i] = a
+    for k in range(n):
+        a = a + x[k]
+    x[i] = a
+""",
+    )
+    text, twin = _slice(tmp_path, "k", line=line, column=len(before) - len(before.lstrip()) + 1 if line == 9 else 5)
+    assert REACHED not in text
+    assert twin is not None
+    marked = [part for part in twin.split("\n") if REACHED in part]
+    assert len(marked) == 1
+    assert marked[0].rpartition("; ")[2] == before.strip()
+
+
+def test_what_cannot_be_resolved_is_refused(tmp_path: Path) -> None:
+    _write(
+        tmp_path,
+        main="""
+import warp as wp
+from elsewhere import helper
+
+@wp.kernel
+def k(x: wp.array(dtype=float)):
+    x[wp.tid()] = helper(x[wp.tid()])
+""",
+    )
+    with pytest.raises(Refused, match="imported from outside the project"):
+        _slice(tmp_path, "k")

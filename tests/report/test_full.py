@@ -1,0 +1,182 @@
+"""What people see: source, labels, evidence, help."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from rendering import CONFIRMED, Source, finding, report
+
+from warplint.ir.facts import UNPROBED, Evidence, Label
+from warplint.report.full import render
+from warplint.report.snippets import shown_text, shown_width
+from warplint.report.style import Style
+
+LOOP = """\
+def f(x, n):
+    p = float(1.0)
+    for i in range(n):
+        p = p * x[i]
+    return p"""
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def block(*findings: object, sources: list[Source]) -> str:
+    """The report without its summary and help."""
+    lines = list(render(report(*findings, sources=sources)))  # type: ignore[arg-type]
+    start = next(number for number, line in enumerate(lines) if " = help:" in line)
+    return "\n".join(lines[:start])
+
+
+def test_a_finding_on_one_line(tmp_path: Path) -> None:
+    source = Source(tmp_path / "sub/a.py", LOOP)
+    found = finding(
+        source.place("p = p * x[i]"),
+        [Label(source.place("p = p * x[i]"), "overwritten here"), Label(source.place("p * x"), "read here")],
+    )
+    assert block(found, sources=[source]) == (
+        "error[WP104] loop-carried-value: `p` is lost\n"
+        " --> sub/a.py:4:9\n"
+        "  |\n"
+        "4 |         p = p * x[i]\n"
+        "  |         ^^^^^^^^^^^^ overwritten here\n"
+        "  |             ----- read here\n"
+        "  |\n"
+        "  = confirmed on cpu, Warp 1.19.0: tape gradient 1.093, finite difference 1.478 (± 2e-4)"
+    )
+
+
+def test_labels_in_order_with_what_is_between_and_dots_for_more(tmp_path: Path) -> None:
+    source = Source(tmp_path / "a.py", LOOP.replace("    return p", "    a\n    b\n    c\n    d\n    return q\n    e"))
+    found = finding(
+        source.place("p = p * x[i]"),
+        [Label(source.place("return q"), "here"), Label(source.place("float(1.0)"), "starts here")],
+    )
+    assert block(found, sources=[source]).split("\n")[1:-1] == [
+        " --> a.py:4:9",
+        "  |",
+        "2 |     p = float(1.0)",
+        "  |         ---------- starts here",
+        "3 |     for i in range(n):",
+        "4 |         p = p * x[i]",
+        "  |         ^^^^^^^^^^^^",
+        "...",
+        "9 |     return q",
+        "  |     -------- here",
+        "  |",
+    ]
+
+
+def test_another_file_has_its_own_header(tmp_path: Path) -> None:
+    source = Source(tmp_path / "a.py", LOOP)
+    other = Source(tmp_path / "b.py", "\n" * 99 + "launch(f)")
+    found = finding(
+        source.place("p = p * x[i]"),
+        [Label(other.place("launch(f)"), "launched here"), Label(source.place("p * x"), "read here")],
+    )
+    assert block(found, sources=[source, other]).split("\n")[1:-1] == [
+        "   --> a.py:4:9",
+        "    |",
+        "  4 |         p = p * x[i]",
+        "    |         ^^^^^^^^^^^^",
+        "    |             ----- read here",
+        "    |",
+        "   ::: b.py:100:1",
+        "    |",
+        "100 | launch(f)",
+        "    | --------- launched here",
+        "    |",
+    ]
+
+
+def test_a_span_over_several_lines_is_marked_where_it_begins(tmp_path: Path) -> None:
+    source = Source(tmp_path / "a.py", "x = where(\n    a,\n    b,\n)")
+    found = finding(source.place("where(\n    a,\n    b,\n)"))
+    assert block(found, sources=[source]).split("\n")[3:5] == ["1 | x = where(", "  |     ^^^^^^ (to line 4)"]
+
+
+@pytest.mark.parametrize(
+    ("line", "shown", "under"),
+    [
+        ("\tp = 1", "    p = 1", "    ^^^^^"),
+        ("a\tp = 1", "a   p = 1", "    ^^^^^"),
+        ('"日本" ; p = 1', '"日本" ; p = 1', "         ^^^^^"),
+        ('"e\u0301" ; p = 1', '"e\u0301" ; p = 1', "      ^^^^^"),
+        ('"\x1b[31m" ; p = 1', '"␛[31m" ; p = 1', "          ^^^^^"),
+    ],
+)
+def test_labels_stand_under_their_text(tmp_path: Path, line: str, shown: str, under: str) -> None:
+    source = Source(tmp_path / "a.py", line)
+    assert block(finding(source.place("p = 1")), sources=[source]).split("\n")[3:5] == [f"1 | {shown}", f"  | {under}"]
+
+
+def test_control_characters_never_reach_the_terminal() -> None:
+    text = "".join(map(chr, range(0xA0)))
+    assert not re.search(r"[\x00-\x1f\x7f-\x9f]", shown_text(text))
+    assert shown_width("a\tb") == 5
+
+
+def test_a_file_that_changed_meanwhile_is_shown_as_far_as_it_goes(tmp_path: Path) -> None:
+    source = Source(tmp_path / "a.py", LOOP)
+    found = finding(source.place("p = p * x[i]"))
+    source.lines = source.lines[:2]
+    assert block(found, sources=[source]).split("\n")[1:4] == [" --> a.py:4:9", "  |", "  |"]
+
+
+def test_help_is_the_recipe_of_the_rule(tmp_path: Path) -> None:
+    source = Source(tmp_path / "a.py", LOOP)
+    lines = list(render(report(finding(source.place("p = p * x[i]")), sources=[source])))
+    help_text = " ".join(line.strip() for line in lines[lines.index(next(x for x in lines if "help" in x)) : -2])
+    assert help_text.startswith("= help: Keep the value of every iteration")
+    assert max(map(len, lines)) <= 110
+
+
+@pytest.mark.parametrize(
+    ("reach", "words"),
+    [("taped", None), ("library", "no tape in the linted code launches it"), ("untaped", "outside tapes only")],
+)
+def test_reach_is_told_where_it_matters(tmp_path: Path, reach: str, words: str | None) -> None:
+    source = Source(tmp_path / "a.py", LOOP)
+    text = "\n".join(render(report(finding(source.place("p = p * x[i]"), reach=reach), sources=[source])))  # type: ignore[arg-type]
+    assert (" = reach: " in text) == (words is not None)
+    assert words is None or words in text
+
+
+class TestSummary:
+    def summary(self, tmp_path: Path, *evidence: Evidence, **more: object) -> str:
+        source = Source(tmp_path / "a.py", LOOP)
+        found = [finding(source.place("p = p * x[i]"), evidence=seen) for seen in evidence]
+        if "refuted" in more:
+            more["refuted"] = found[:1]
+            found = found[1:]
+        return list(render(report(*found, sources=[source], **more)))[-1]  # type: ignore[arg-type]
+
+    def test_counts_by_verdict(self, tmp_path: Path) -> None:
+        hung = Evidence("inconclusive", "hung")
+        assert self.summary(tmp_path, CONFIRMED, hung, CONFIRMED) == (
+            "Found 3 findings (2 confirmed, 1 inconclusive); 1 file"
+        )
+        assert self.summary(tmp_path, UNPROBED) == "Found 1 finding (1 unprobed); 1 file"
+
+    def test_refuted_findings_are_counted_apart(self, tmp_path: Path) -> None:
+        refuted = Evidence("refuted", "agrees")
+        assert self.summary(tmp_path, refuted, refuted=True) == "No findings; 1 refuted and hidden; 1 file"
+        assert self.summary(tmp_path, refuted) == "No findings; 1 refuted; 1 file"
+
+    def test_nothing(self, tmp_path: Path) -> None:
+        assert self.summary(tmp_path) == "No findings; 1 file"
+
+
+def test_colours_change_nothing_but_colour(tmp_path: Path) -> None:
+    source = Source(tmp_path / "a.py", LOOP)
+    found = finding(source.place("p = p * x[i]"), [Label(source.place("p * x"), "read here")])
+    plain = "\n".join(render(report(found, sources=[source])))
+    colored = "\n".join(render(report(found, sources=[source]), Style(True)))
+    assert "\x1b[" not in plain
+    assert colored != plain
+    assert re.sub(r"\x1b\[[\d;]*m", "", colored) == plain

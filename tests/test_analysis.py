@@ -1,0 +1,103 @@
+"""A mistake of ours costs one file, in this process and in others."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from programs import IN_PLACE
+
+from warplint import analysis
+from warplint.frontend import open_project
+from warplint.source.project import Project
+
+
+class BrokenProject:
+    """A project on which every analysis fails."""
+
+    problems: tuple[()] = ()
+
+    def load(self, path: Path, data: bytes | None = None) -> object:
+        raise RuntimeError("the unexpected,\non two lines")
+
+
+def test_an_internal_error_is_one_line_with_its_traceback_beside() -> None:
+    result = analysis.analyse_file(BrokenProject(), Path("/a.py"))  # type: ignore[arg-type]
+    assert result.facts == ()
+    (problem,) = result.problems
+    assert problem.message == (
+        "internal error: RuntimeError: the unexpected, on two lines; "
+        "please report it with what `--verbose` shows, the file was not linted"
+    )
+    assert result.traceback is not None
+    assert "Traceback" in result.traceback and "test_analysis.py" in result.traceback
+
+
+def test_an_internal_error_while_loading_is_one_too() -> None:
+    (result,) = analysis.analyse_files([Path("/a.py")], BrokenProject(), {}, jobs=1)  # type: ignore[arg-type]
+    assert [problem.message.split(";")[0] for problem in result.problems] == [
+        "internal error: RuntimeError: the unexpected, on two lines"
+    ]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the stand-in must reach the workers")
+def test_a_process_that_dies_costs_the_file_that_killed_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = [tmp_path / f"{number:03}.py" for number in range(80)]
+    for path in files:
+        path.write_text("")
+    deadly = files[37]
+
+    def analyse_file(project: Project, path: Path, uses: object) -> analysis.FileAnalysis:
+        if path == deadly:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return analysis.FileAnalysis(path)
+
+    monkeypatch.setattr(analysis, "analyse_file", analyse_file)
+    results = analysis.analyse_files(files, open_project(), {}, jobs=2)
+    assert [result.path for result in results] == files
+    failed = [result for result in results if result.problems]
+    assert [result.path for result in failed] == [deadly]
+    assert "the process that analysed the file died" in failed[0].problems[0].message
+
+
+def test_a_project_can_be_sent_to_a_process_that_is_not_forked(tmp_path: Path) -> None:
+    path = tmp_path / "light.py"
+    path.write_text(IN_PLACE)
+    project = open_project()
+    project.load(path)
+    copy = pickle.loads(pickle.dumps(project))
+    kinds = [fact.kind for fact in analysis.analyse_file(copy, path).facts]
+    assert kinds == [fact.kind for fact in analysis.analyse_file(project, path).facts] != []
+
+
+CONSTANT_FACTOR = """
+import numpy as np
+import warp as wp
+
+@wp.kernel
+def scale(factor: wp.array(dtype=float), y: wp.array(dtype=float)):
+    y[wp.tid()] *= factor[wp.tid()]
+
+def run():
+    factor = wp.array(np.ones(3), dtype=float, requires_grad={flag})
+    y = wp.ones(3, dtype=float, requires_grad=True)
+    loss = wp.ones(1, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(scale, dim=3, inputs=[factor], outputs=[y])
+    tape.backward(grads={{y: y}})
+"""
+
+
+@pytest.mark.parametrize(("flag", "kinds"), [("True", ["array-augmented-assignment"]), ("False", [])])
+def test_a_factor_that_every_tape_passes_without_gradient_loses_nothing(
+    tmp_path: Path, flag: str, kinds: list[str]
+) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(CONSTANT_FACTOR.format(flag=flag))
+    (result,) = analysis.analyse_files([path], open_project(), {}, jobs=1)
+    assert [fact.kind for fact in result.facts] == kinds
+    assert all(fact.reach == "taped" for fact in result.facts)

@@ -1,0 +1,96 @@
+"""Imports run one way, and the libraries have one importer each (the table in docs/architecture.md)."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import warplint
+
+PACKAGE = Path(warplint.__file__).parent
+
+#: What each room may import of warplint, besides itself.
+ROOMS = {
+    "ir": set(),
+    "source": {"ir"},
+    "frontend": {"ir", "source"},
+    "kernels": {"ir", "source"},
+    "tapes": {"ir", "source"},
+    "catalogue": {"ir"},
+    "probe": {"ir", "source"},
+    "report": {"ir", "catalogue"},
+    "settings": {"ir"},
+    # The flow itself.
+    "selection": {"ir", "catalogue", "settings"},
+    "reach": {"ir"},
+    "analysis": {"ir", "source", "kernels", "tapes", "reach"},
+    "pipeline": {"ir", "source", "frontend", "catalogue", "report", "settings", "probe", "selection", "analysis"},
+    "cli": {"settings", "pipeline", "report", "catalogue"},
+    "__main__": {"cli"},
+    "__init__": set(),
+}
+
+#: Who may import what is slow or foreign; the probe's worker runs in a process of its own.
+LIBRARIES = {
+    "libcst": "frontend",
+    "yaml": "catalogue/reading",
+    "pathspec": "settings/ignores",
+    "tomli": "settings/configuration",
+    "tomllib": "settings/configuration",
+    "warp": "probe/worker",
+    "numpy": "probe/worker",
+}
+
+
+def modules() -> list[Path]:
+    return sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py"))
+
+
+def imports(path: Path) -> set[str]:
+    """The dotted names that a module imports, anywhere in it."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse((PACKAGE / path).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            assert node.module is not None
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def room(path: Path) -> str:
+    return path.parts[0].removesuffix(".py")
+
+
+@pytest.mark.parametrize("path", modules(), ids=str)
+def test_imports(path: Path) -> None:
+    own = room(path)
+    assert own in ROOMS, "a new room: give it a line in ROOMS and in docs/architecture.md"
+    for name in imports(path):
+        parts = name.split(".")
+        if parts[0] == "warplint":
+            target = parts[1]
+            if target == "__version__":
+                continue
+            assert target == own or target in ROOMS[own], f"{own} must not import {name}"
+        elif parts[0] in LIBRARIES:
+            allowed = LIBRARIES[parts[0]]
+            assert path.with_suffix("").as_posix().startswith(allowed), f"{name} is for {allowed} only"
+
+
+def test_every_room_exists() -> None:
+    assert {room(path) for path in modules()} == set(ROOMS)
+
+
+def test_the_table_in_the_documentation_names_every_room() -> None:
+    text = (PACKAGE.parent / "docs/architecture.md").read_text(encoding="utf-8")
+    for name in set(ROOMS) - {"__main__", "__init__"}:
+        assert f"`warplint/{name}`" in text or f"`warplint/{name}.py`" in text, name
+
+
+def test_modules_are_short() -> None:
+    lengths = {str(path): len((PACKAGE / path).read_text(encoding="utf-8").splitlines()) for path in modules()}
+    assert {path: length for path, length in lengths.items() if length > 800} == {}

@@ -1,0 +1,62 @@
+"""Facts to findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from warplint.catalogue.rule import Rule
+from warplint.catalogue.versions import VersionRange
+from warplint.ir.facts import Evidence, Fact, Finding, Reach, Severity
+
+_WEAKER: dict[Severity, Severity] = {"error": "warning", "warning": "info", "info": "info"}
+_STRENGTH: dict[Severity, int] = {"error": 2, "warning": 1, "info": 0}
+
+
+class Matcher:
+    """Rules by the kind of fact that they select. ``warp_version`` None stands for the newest."""
+
+    def __init__(self, rules: Iterable[Rule], warp_version: str | None) -> None:
+        self._rules: dict[str, list[Rule]] = {}
+        for rule in rules:
+            if warp_version is None or warp_version in VersionRange.parse(rule.warp):
+                self._rules.setdefault(rule.select.fact, []).append(rule)
+
+    def findings(self, facts: Iterable[Fact], selected: frozenset[str]) -> list[Finding]:
+        """What the rules whose ids are ``selected`` make of ``facts``: one finding for a rule and a place, sorted.
+
+        Raises:
+            ValueError: the message of a rule quotes an attribute that its facts do not have.
+        """
+        found: dict[tuple[str | int, ...], Finding] = {}
+        for fact in facts:
+            for rule in self._rules.get(fact.kind, ()):
+                if rule.id not in selected or not rule.select.holds(fact.attributes):
+                    continue
+                finding = _finding(rule, fact)
+                key = (str(fact.location.path), *fact.location.span, rule.id)
+                known = found.get(key)
+                # The same place may be reached more than once, by a tape and by none: the worst counts.
+                if known is None or _STRENGTH[finding.severity] > _STRENGTH[known.severity]:
+                    found[key] = finding
+        return [found[key] for key in sorted(found)]
+
+
+def _finding(rule: Rule, fact: Fact) -> Finding:
+    try:
+        message = rule.message.format_map(fact.attributes)
+    except KeyError as error:
+        raise ValueError(
+            f"{rule.path}: the message quotes {error}, which facts of kind `{fact.kind}` do not have"
+        ) from None
+    finding = Finding(rule.id, rule.name, message, _severity(rule.severity, fact.reach), rule.confidence, fact)
+    if rule.probe.kind == "none":
+        return replace(finding, evidence=Evidence("unprobed", f"not probed: {rule.probe.reason}"))
+    return replace(finding, check=rule.probe.kind)
+
+
+def _severity(severity: Severity, reach: Reach) -> Severity:
+    """A wrong adjoint hurts nobody until a tape runs it: a step weaker where one may, info where none does."""
+    if reach == "taped":
+        return severity
+    return _WEAKER[severity] if reach == "library" else "info"

@@ -1,0 +1,123 @@
+"""A rule of the catalogue, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Union, get_args
+
+from warplint.ir.facts import Confidence, Severity
+from warplint.ir.programs import Check
+
+Scalar = Union[str, int, float, bool, None]
+#: ``none`` goes with a reason: not every defect shows in a number.
+ProbeKind = Union[Check, Literal["none"]]
+
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+CONFIDENCES: tuple[Confidence, ...] = get_args(Confidence)
+PROBES: tuple[ProbeKind, ...] = (*get_args(Check), "none")
+FIX_KINDS = ("rewrite", "manual")
+FIX_SAFETIES = ("safe", "unsafe", "display")
+
+#: The families, by the digit that the codes of their rules begin with.
+FAMILIES = {
+    "1": "lost-value",
+    "2": "overwritten-array",
+    "3": "severed-chain",
+    "4": "miscounted-adjoint",
+    "5": "non-finite-adjoint",
+    "6": "custom-adjoint",
+    "7": "contract",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What one attribute of a fact must be: in ``among`` (if given), not in ``without``, between ``low`` and ``high``.
+
+    An attribute that the fact does not have, or that is None, is unknown and meets no condition.
+    """
+
+    among: tuple[Scalar, ...] | None = None
+    without: tuple[Scalar, ...] = ()
+    low: float | None = None
+    high: float | None = None
+
+    def holds(self, value: object) -> bool:
+        """Whether ``value`` meets the condition."""
+        if value is None:
+            return False
+        if self.among is not None and not _is_one_of(value, self.among):
+            return False
+        if _is_one_of(value, self.without):
+            return False
+        if self.low is None and self.high is None:
+            return True
+        if not isinstance(value, (int, float)) or isinstance(value, bool):
+            return False
+        return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
+
+
+def _is_one_of(value: object, choices: tuple[Scalar, ...]) -> bool:
+    # True == 1 in Python, but not to the author of a rule.
+    return any(value == choice and isinstance(value, bool) == isinstance(choice, bool) for choice in choices)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which facts are findings: those of kind ``fact`` whose attributes meet every condition in ``where``."""
+
+    fact: str
+    where: Mapping[str, Condition] = field(default_factory=dict)
+
+    def holds(self, attributes: Mapping[str, object]) -> bool:
+        """Whether a fact of the right kind with these attributes is selected."""
+        return all(condition.holds(attributes.get(name)) for name, condition in self.where.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """How the defect is repaired: ``recipe`` names the way, ``help`` tells it in a sentence or two."""
+
+    kind: str
+    safety: str
+    recipe: str
+    help: str
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What a probe compares for findings of the rule; where ``kind`` is ``none``, ``reason`` says why."""
+
+    kind: ProbeKind
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A whole program: ``bad`` (the rule finds it) or good (it does not)."""
+
+    bad: bool
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule. ``warp`` is the range of Warp versions that have the defect; ``path`` the file it was read from."""
+
+    id: str
+    name: str
+    family: str
+    severity: Severity
+    confidence: Confidence
+    warp: str
+    select: Selection
+    message: str
+    why: str
+    fix: Fix
+    probe: Probe
+    references: tuple[str, ...]
+    examples: tuple[Example, ...]
+    path: Path
+    enabled: bool = True

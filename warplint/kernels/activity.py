@@ -1,0 +1,162 @@
+"""Which values carry a derivative, and which derivatives are ever used: activity analysis on a trace.
+
+*Varied*: the value depends differentiably on something that can need a gradient (array elements; in a func also its
+floating-point parameters). *Useful*: an output (an array element, a func's result) depends differentiably on the value.
+An adjoint does something only for operands that are varied, in operations whose results are useful.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from warplint.kernels import builtins
+from warplint.kernels.knowledge import Knowledge
+from warplint.kernels.trace import Operation, Trace
+from warplint.source.project import Definition
+
+_SINKS = frozenset({"store", "accumulate", "atomic"})
+_ARRAY_SINKS = ("tile_store", "tile_atomic_add", "volume_store", "tile_scatter_add")
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """One flag for each operation of a trace."""
+
+    varied: bytearray
+    useful: bytearray
+
+    def active(self, index: int) -> bool:
+        """Whether a gradient reaches the value and is passed on to an input."""
+        return bool(self.varied[index] and self.useful[index])
+
+
+def receives(knowledge: Knowledge, operation: Operation) -> tuple[int, ...]:
+    """The positions of the operands that get a gradient from the operation's result."""
+    if operation.name == "call":
+        assert isinstance(operation.detail, Definition)
+        summary = knowledge.summarise(operation.detail)
+        if summary is None:
+            return ()
+        return tuple(position for position in summary.differentiated if position < len(operation.operands))
+    return builtins.receives(operation.name, len(operation.operands))
+
+
+def needs(knowledge: Knowledge, operation: Operation, position: int) -> tuple[int, ...]:
+    """The positions of the operands whose values the adjoint of operand ``position`` reads."""
+    if operation.name == "call":
+        assert isinstance(operation.detail, Definition)
+        summary = knowledge.summarise(operation.detail)
+        if summary is None:
+            return ()
+        return tuple(index for index in summary.needs.get(position, ()) if index < len(operation.operands))
+    if operation.name in ("load", "view"):
+        return tuple(range(1, len(operation.operands)))
+    return builtins.needs(operation.name, position, len(operation.operands))
+
+
+def analyse(knowledge: Knowledge, trace: Trace, sources: Collection[int] | None) -> Activity:
+    """The activity of a trace. ``sources`` are the operations of the parameters that are differentiable inputs;
+    None: arrays, and in a func all parameters."""
+    operations = trace.operations
+    edges = [receives(knowledge, operation) for operation in operations]
+    varied = bytearray(len(operations))
+    useful = bytearray(len(operations))
+    _forward(knowledge, trace, edges, varied, sources)
+    _backward(knowledge, trace, edges, useful)
+    return Activity(varied, useful)
+
+
+def _forward(
+    knowledge: Knowledge,
+    trace: Trace,
+    edges: list[tuple[int, ...]],
+    varied: bytearray,
+    sources: Collection[int] | None,
+) -> None:
+    differentiable = knowledge.types.differentiable
+    operations = trace.operations
+    scratch: set[int] = set()
+    constant = _constants(knowledge, trace)
+    changed = True
+    while changed:
+        changed = False
+        for operation in operations:
+            index = operation.index
+            name = operation.name
+            if varied[index] or index in constant:
+                continue
+            if name == "parameter":
+                if operation.type.kind == "array":
+                    found = differentiable(operation.type)
+                else:
+                    found = differentiable(operation.type) and (sources is None or index in sources)
+            elif name == "unknown":
+                found = operation.detail == "scratch" and index in scratch
+            elif name in _SINKS:
+                root, _ = trace.root(operation.operands[0])
+                if operations[root].detail == "scratch" and root not in scratch and varied[operation.operands[-1]]:
+                    scratch.add(root)
+                    changed = True
+                continue
+            elif operation.type.kind == "array":
+                # an array in a struct is an input whatever the struct's other fields are
+                if name == "field" or not operation.operands:
+                    found = differentiable(operation.type)
+                else:
+                    found = bool(varied[operation.operands[0]])
+            else:
+                found = any(varied[operation.operands[position]] for position in edges[index]) and differentiable(
+                    operation.type
+                )
+            if found:
+                varied[index] = 1
+                changed = True
+
+
+def _constants(knowledge: Knowledge, trace: Trace) -> frozenset[int]:
+    """The operations that are arrays which no tape passes with a gradient: a kernel's parameters, or fields of them."""
+    definition = trace.definition
+    use = knowledge.uses.get((definition.module.path, definition.qualname))
+    if use is None or not use.constant:
+        return frozenset()
+    paths: dict[int, tuple[str, ...]] = {index: (name,) for name, _, index in trace.parameters}
+    for operation in trace.operations:
+        if operation.name == "field" and operation.operands[0] in paths:
+            paths[operation.index] = (*paths[operation.operands[0]], str(operation.detail))
+    return frozenset(index for index, path in paths.items() if path in use.constant)
+
+
+def _backward(knowledge: Knowledge, trace: Trace, edges: list[tuple[int, ...]], useful: bytearray) -> None:
+    operations = trace.operations
+    changed = True
+    while changed:
+        changed = False
+        for operation in reversed(operations):
+            name = operation.name
+            if name in _SINKS:
+                if not _holds_floats(knowledge, trace, operation):
+                    continue
+                targets: tuple[int, ...] = (operation.operands[-1],)
+            elif name == "return" or name in _ARRAY_SINKS:
+                targets = operation.operands
+            elif name == "call":
+                targets = tuple(operation.operands[position] for position in edges[operation.index])
+                if not useful[operation.index]:
+                    assert isinstance(operation.detail, Definition)
+                    summary = knowledge.summarise(operation.detail)
+                    inner = summary.stored if summary is not None else ()
+                    targets = tuple(operation.operands[p] for p in inner if p < len(operation.operands))
+            elif useful[operation.index]:
+                targets = tuple(operation.operands[position] for position in edges[operation.index])
+            else:
+                continue
+            for target in targets:
+                if not useful[target]:
+                    useful[target] = 1
+                    changed = True
+
+
+def _holds_floats(knowledge: Knowledge, trace: Trace, operation: Operation) -> bool:
+    element = trace.operations[operation.operands[0]].type.element
+    return element is not None and knowledge.types.differentiable(element)

@@ -1,0 +1,123 @@
+"""Emits operations: numbering of equal values, frames, symbols."""
+
+from __future__ import annotations
+
+from warplint.ir import syntax as ir
+from warplint.ir.spans import Span
+from warplint.kernels.constants import Closure
+from warplint.kernels.knowledge import Knowledge
+from warplint.kernels.options import Options
+from warplint.kernels.text import source
+from warplint.kernels.trace import Frame, FrameKind, Operation, Trace
+from warplint.kernels.types import BOOL, FLOAT, INT, UNKNOWN_TYPE, Type
+from warplint.source.project import UNKNOWN, Definition
+
+#: Bodies that unroll to more operations than this are left alone.
+MAX_OPERATIONS = 30_000
+
+# Operations that make a new value every time, or that do something.
+_IMPURE = frozenset(
+    {"unknown", "parameter", "store", "accumulate", "atomic", "call", "loop", "exit", "induction", "return"}
+)
+
+
+class TooLarge(Exception):
+    """The body unrolls to more operations than the analysis takes on."""
+
+
+class Builder:
+    """Builds the trace of one definition."""
+
+    def __init__(self, knowledge: Knowledge, definition: Definition, closure: Closure, options: Options) -> None:
+        self.knowledge = knowledge
+        self.project = knowledge.project
+        self.definition = definition
+        self.module = definition.module
+        self.closure = closure
+        self.options = options
+        self.trace = Trace(definition, ())
+        assert isinstance(definition.node, ir.FunctionDef)
+        self.trace.frames.append(Frame(0, 0, "body", definition.node.span))
+        self.symbols: dict[str, int] = {}
+        self.frame = 0
+        self._numbers: dict[object, int] = {}
+        #: Grows with everything that may change an array: equal loads are equal only in between.
+        self._epoch = 0
+
+    # --- operations ---
+
+    def emit(
+        self,
+        name: str,
+        operands: tuple[int, ...],
+        type_: Type,
+        span: Span,
+        detail: object = None,
+        variable: str | None = None,
+    ) -> int:
+        """Appends an operation and returns its index."""
+        operations = self.trace.operations
+        index = len(operations)
+        if index >= MAX_OPERATIONS:
+            raise TooLarge
+        number = index
+        if name not in _IMPURE:
+            numbers = tuple([operations[operand].number for operand in operands])
+            try:
+                key: object = (name, numbers, detail, self._epoch if name == "load" else 0)
+                number = self._numbers.setdefault(key, index)
+            except TypeError:  # a detail that cannot be hashed
+                number = index
+        if name == "copy":
+            number = operations[operands[0]].number
+        operations.append(Operation(index, name, operands, type_, span, self.frame, detail, number, variable))
+        return index
+
+    def type_of(self, index: int) -> Type:
+        """The type of a value."""
+        return self.trace.operations[index].type
+
+    def constant(self, value: object, span: Span, type_: Type | None = None) -> int:
+        """A value that is fixed before the kernel runs."""
+        if type_ is None:
+            if isinstance(value, bool):
+                type_ = BOOL
+            elif isinstance(value, int):
+                type_ = INT
+            elif isinstance(value, float):
+                type_ = FLOAT
+            else:
+                type_ = UNKNOWN_TYPE
+        detail = value if isinstance(value, (bool, int, float, str)) else UNKNOWN
+        index = self.emit("constant", (), type_, span, detail)
+        # 1, 1.0 and True are equal keys
+        operation = self.trace.operations[index]
+        operation.number = index if detail is UNKNOWN else self._numbers.setdefault(("constant", repr(detail)), index)
+        return index
+
+    def unknown(self, span: Span, operands: tuple[int, ...] = (), type_: Type = UNKNOWN_TYPE) -> int:
+        """Something that the analysis does not follow."""
+        return self.emit("unknown", operands, type_, span)
+
+    def incomplete(self) -> None:
+        """Notes that an effect may have been missed."""
+        self.trace.complete = False
+
+    def memory_changed(self) -> None:
+        """Notes that array elements may have changed."""
+        self._epoch += 1
+
+    # --- frames ---
+
+    def open_frame(self, kind: FrameKind, span: Span, condition: int | None = None, arm: bool = True) -> Frame:
+        """Starts a frame inside the current one and enters it."""
+        frame = Frame(len(self.trace.frames), self.frame, kind, span, condition, arm)
+        self.trace.frames.append(frame)
+        self.frame = frame.index
+        return frame
+
+    # --- text ---
+
+    def text(self, node: ir.Node) -> str:
+        """The source text of a node, on one line."""
+        return source(self.module, node.span)

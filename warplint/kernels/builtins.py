@@ -1,0 +1,266 @@
+"""What Warp's built-in functions return, which operands get a gradient, and which operand values the adjoints read.
+
+The table comes from ``tools/builtins.py``. Kept by hand is only what cannot be read from the native headers.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from warplint.kernels.types import (
+    BOOL,
+    FLOAT,
+    GENERIC,
+    HANDLE,
+    INT,
+    NONE,
+    QUAT,
+    STRING,
+    TILE,
+    TRANSFORM,
+    UNKNOWN_TYPE,
+    Type,
+    array,
+    matrix,
+    vector,
+)
+
+#: Stands for the operation's own result where operand values are listed.
+RESULT = -1
+
+# The adjoints of these are overloaded for so many types that the headers give no single answer.
+_NEEDS: dict[str, dict[int, tuple[int, ...]]] = {
+    "add": {0: (), 1: ()},
+    "sub": {0: (), 1: ()},
+    "neg": {0: ()},
+    "pos": {0: ()},
+    "copy": {0: ()},
+    "float": {0: ()},
+    "mul": {0: (1,), 1: (0,)},
+    "div": {0: (1,), 1: (0, 1, RESULT)},
+    "dot": {0: (1,), 1: (0,)},
+    "tensordot": {0: (1,), 1: (0,)},
+    "min": {0: (0, 1), 1: (0, 1)},
+    "max": {0: (0, 1), 1: (0, 1)},
+    "clamp": {0: (0, 1, 2), 1: (0, 1, 2), 2: (0, 1, 2)},
+    "where": {1: (0,), 2: (0,)},
+    "select": {1: (0,), 2: (0,)},
+    # only the dividend gets a gradient, whatever the operands are
+    "mod": {0: ()},
+    # operations of the record
+    "phi": {1: (0,), 2: (0,)},
+    "construct": {},
+    "extract": {0: (1,)},
+}
+
+#: Operations of the record whose operands all get a gradient and whose adjoints read no value.
+LINEAR = frozenset({"construct", "loop", "exit", "item", "insert", "insert_add", "field", "setfield", "return", "copy"})
+
+#: Where a singular or rounding built-in has no derivative: operands that never get a gradient.
+_NO_GRADIENT = frozenset({"compare", "logic", "int", "constant", "parameter", "induction", "unknown", "floordiv"})
+
+
+@cache
+def _table() -> dict[str, Any]:
+    functions: dict[str, Any] = json.loads(Path(__file__).with_name("builtins.json").read_text(encoding="utf-8"))[
+        "functions"
+    ]
+    return functions
+
+
+def known(name: str) -> bool:
+    """Whether Warp has a built-in of this name."""
+    return name in _table()
+
+
+def parameters(name: str) -> tuple[str, ...]:
+    """The names of the built-in's parameters, from its longest overload."""
+    entry = _table().get(name)
+    return tuple(entry["parameters"]) if entry else ()
+
+
+def differentiable(name: str) -> bool:
+    """Whether some overload of the built-in has an adjoint."""
+    entry = _table().get(name)
+    return bool(entry and entry["differentiable"])
+
+
+def receives(name: str, count: int) -> tuple[int, ...]:
+    """The positions of the operands (of ``count``) that can get a gradient from the result."""
+    if name in _NO_GRADIENT:
+        return ()
+    if name in ("phi", "where", "select"):
+        return tuple(range(1, count))
+    if name in ("insert", "insert_add"):
+        return (0, count - 1)
+    if name in ("extract", "load", "view", "exit"):
+        return (0,) if name != "exit" else tuple(range(count))
+    if name in _NEEDS and name not in ("construct",):
+        return tuple(index for index in _NEEDS[name] if index < count)
+    if name in LINEAR:
+        return tuple(range(count))
+    entry = _table().get(name)
+    if entry is None or not entry["differentiable"]:
+        return ()
+    read = entry.get("needs", {}).get(str(count))
+    if read is not None:
+        return tuple(int(index) for index in read)
+    return tuple(range(count))
+
+
+def needs(name: str, operand: int, count: int) -> tuple[int, ...]:
+    """The positions of the operands whose values the adjoint of ``operand`` reads."""
+    if name in _NEEDS:
+        return tuple(index for index in _NEEDS[name].get(operand, ()) if 0 <= index < count)
+    if name in LINEAR:
+        return ()
+    entry = _table().get(name)
+    if entry is not None:
+        read = entry.get("needs", {}).get(str(count))
+        if read is not None:
+            return tuple(index for index in read.get(str(operand), ()) if index != RESULT)
+    return tuple(range(count))
+
+
+def needs_result(name: str, operand: int, count: int) -> bool:
+    """Whether the adjoint of ``operand`` reads the operation's own result."""
+    if name in _NEEDS:
+        return RESULT in _NEEDS[name].get(operand, ())
+    entry = _table().get(name)
+    read = entry.get("needs", {}).get(str(count)) if entry is not None else None
+    return read is not None and RESULT in read.get(str(operand), ())
+
+
+# --- result types ----------------------------------------------------------------------------------
+
+
+def _type(token: str) -> Type:
+    fixed = {
+        "float": FLOAT,
+        "scalar": FLOAT,
+        "int": INT,
+        "bool": BOOL,
+        "str": STRING,
+        "none": NONE,
+        "quat": QUAT,
+        "transform": TRANSFORM,
+        "handle": HANDLE,
+        "tile": TILE,
+        "array": array(UNKNOWN_TYPE, None),
+    }.get(token)
+    if fixed is not None:
+        return fixed
+    scalar = "int" if token.startswith("i") else "float"
+    sizes = [int(digit) for digit in token if digit.isdigit()]
+    if "vec" in token:
+        return vector(sizes[0] if sizes else 0, scalar)
+    if "mat" in token:
+        return matrix(sizes[0], sizes[1], scalar) if len(sizes) == 2 else matrix(0, 0, scalar)
+    return UNKNOWN_TYPE
+
+
+def _matches(token: str, type_: Type) -> bool:
+    if token == "any" or type_.kind in ("generic", "unknown"):
+        return True
+    if token in ("float", "int", "bool", "scalar"):
+        return (type_.kind in ("float", "int") if token == "scalar" else type_.kind == token) or (
+            token == "int" and type_.kind in ("bool", "handle")
+        )
+    expected = _type(token)
+    if expected.kind != type_.kind:
+        return False
+    if expected.is_composite:
+        if expected.scalar != type_.scalar and expected.shape:
+            return False
+        return not expected.shape or not type_.shape or expected.shape == type_.shape
+    return True
+
+
+def arithmetic(name: str, left: Type, right: Type) -> Type:
+    """The type of ``left`` operator ``right``; ``name`` is ``add``, ``sub``, ``mul``, ``div``, ..."""
+    kinds = (left.kind, right.kind)
+    if "tile" in kinds:
+        return left if left.kind == "tile" else right
+    if "unknown" in kinds:
+        return UNKNOWN_TYPE
+    if "generic" in kinds:
+        return GENERIC
+    if left.is_composite and right.is_composite and name in ("mul", "matmul"):
+        if left.kind == "mat" and right.kind == "vec":
+            return vector(left.shape[0] if left.shape else 0, left.scalar)
+        if left.kind == "vec" and right.kind == "mat":
+            return vector(right.shape[1] if right.shape else 0, left.scalar)
+        if left.kind == "mat" and right.kind == "mat" and left.shape and right.shape:
+            return matrix(left.shape[0], right.shape[1], left.scalar)
+        if left.kind == "transform" and right.kind == "vec":
+            return right
+        return left
+    if left.is_composite:
+        return left
+    if right.is_composite:
+        return right
+    if "float" in kinds:
+        return FLOAT
+    return INT if left.is_integer and right.is_integer else UNKNOWN_TYPE
+
+
+def result(name: str, arguments: tuple[Type, ...]) -> Type:
+    """The type of a call of a built-in; a tuple type where it returns several values."""
+    if name in ("where", "select") and len(arguments) == 3:
+        return arguments[1] if arguments[1].kind != "unknown" else arguments[2]
+    if name in ("copy", "pos", "neg", "lerp", "ref") and arguments:
+        return arguments[0]
+    if name in ("add", "sub", "mul", "div", "mod", "floordiv", "pow") and len(arguments) == 2:
+        return arithmetic(name, *arguments)
+    if name.startswith("tile"):
+        return TILE if _result_token(name, arguments) in ("?", "tile", "any") else _type(_result_token(name, arguments))
+    entry = _table().get(name)
+    if entry is None:
+        return UNKNOWN_TYPE
+    for tokens, token in entry["overloads"]:
+        if tokens[:1] == ["*"] or len(tokens) < len(arguments):
+            continue
+        if all(_matches(expected, given) for expected, given in zip(tokens, arguments, strict=False)):
+            return _result(name, token, arguments)
+    if entry["overloads"] and any(given.kind in ("generic", "unknown") for given in arguments):
+        return GENERIC if any(given.kind == "generic" for given in arguments) else UNKNOWN_TYPE
+    return UNKNOWN_TYPE
+
+
+def _result_token(name: str, arguments: tuple[Type, ...]) -> str:
+    entry = _table().get(name)
+    for tokens, token in entry["overloads"] if entry else ():
+        if len(tokens) >= len(arguments) and isinstance(token, str):
+            return str(token)
+    return "?"
+
+
+def _result(name: str, token: str | list[str], arguments: tuple[Type, ...]) -> Type:
+    if isinstance(token, list):
+        return Type("tuple", parts=tuple(_type(part) for part in token))
+    first = next((given for given in arguments if given.is_composite or given.kind == "float"), None)
+    if any(given.kind == "generic" for given in arguments) and token not in ("int", "bool", "none", "handle"):
+        return GENERIC
+    if token in ("?", "any"):
+        return _guess(name, arguments)
+    if token == "float" and first is not None and first.is_composite and name in ("lerp",):
+        return first
+    guessed = _type(token)
+    # ``vec`` and ``mat`` without sizes take them from the argument of the same kind
+    if guessed.is_composite and not guessed.shape:
+        for given in arguments:
+            if given.kind == guessed.kind:
+                return given
+    return guessed
+
+
+def _guess(name: str, arguments: tuple[Type, ...]) -> Type:
+    """For results that Warp computes from types in ways of its own: right where all arguments are alike."""
+    if not arguments:
+        return UNKNOWN_TYPE
+    if name in ("transpose", "diag", "get_diag", "outer", "matrix", "vector", "svd3", "qr3", "eig3"):
+        return GENERIC if any(given.scalar == "float" or given.kind == "float" for given in arguments) else UNKNOWN_TYPE
+    return UNKNOWN_TYPE

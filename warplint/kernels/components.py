@@ -1,0 +1,148 @@
+"""Components of local vectors, matrices, quaternions and transforms that are stored over a differentiable value.
+
+A component store changes the composite in place, and its adjoint passes on the component's gradient without clearing
+it. What the component held before then gets that gradient too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from warplint.kernels.activity import Activity
+from warplint.kernels.trace import Component, Insert, Operation, Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Overwrite:
+    """The store (an ``insert``) and the operation that gave the component its differentiable value."""
+
+    store: int
+    previous: int
+
+
+class Components:
+    """Finds the overwritten components of one trace."""
+
+    def __init__(self, trace: Trace, active: Activity) -> None:
+        self._trace = trace
+        self._active = active
+
+    def find(self) -> Iterator[Overwrite]:
+        """All stores over a differentiable component, in order."""
+        for operation in self._trace.operations:
+            if operation.name != "insert" or not self._active.useful[operation.index]:
+                continue
+            insert = operation.detail
+            assert isinstance(insert, Insert)
+            if insert.in_struct:
+                continue  # another defect: the right side's gradient is dropped
+            previous = self.previous(operation.operands[0], insert.component, operation)
+            if previous is not None:
+                yield Overwrite(operation.index, previous)
+
+    def previous(self, index: int, component: Component, store: Operation) -> int | None:
+        """The operation that gave ``component`` of composite ``index`` a differentiable value, None if nothing did."""
+        return self._search(index, component, store.frame, set())
+
+    def _search(self, index: int, component: Component, frame: int, seen: set[int]) -> int | None:
+        if index in seen or not self._active.varied[index]:
+            return None
+        seen.add(index)
+        operation = self._trace.operations[index]
+        name = operation.name
+        operands = operation.operands
+        if name in ("insert", "insert_add"):
+            insert = operation.detail
+            assert isinstance(insert, Insert)
+            relation = _overlap(insert.component, component)
+            if relation == "same" and self._active.varied[operands[-1]]:
+                return index
+            if relation == "same" and name == "insert" and insert.component == component:
+                # a constant came last; what was there before still gets its gradient through this store's own defect
+                return None
+            return self._search(operands[0], component, frame, seen)
+        if name == "construct":
+            return self._constructed(operation, component, frame, seen)
+        if name in ("copy", "exit"):
+            return next((hit for o in operands if (hit := self._search(o, component, frame, seen)) is not None), None)
+        if name in ("phi", "where", "select"):
+            return next(
+                (hit for o in operands[1:] if (hit := self._search(o, component, frame, seen)) is not None), None
+            )
+        if name == "loop":
+            return self._carried(operation, component, frame, seen)
+        return index
+
+    def _carried(self, operation: Operation, component: Component, frame: int, seen: set[int]) -> int | None:
+        before = self._search(operation.operands[0], component, frame, seen)
+        if before is not None or len(operation.operands) < 2:
+            return before
+        loop = operation.detail
+        assert isinstance(loop, int)
+        if self._trace.frames[loop].kind == "undecided":
+            return None
+        for part in component:
+            if isinstance(part, tuple) and part[0] == "value":
+                source = self._trace.operations[int(part[1])]
+                if self._trace.inside(source.frame, loop):
+                    return None  # another component in the next iteration
+        return self._search(operation.operands[1], component, frame, seen)
+
+    def _constructed(self, operation: Operation, component: Component, frame: int, seen: set[int]) -> int | None:
+        parts = operation.operands
+        if not parts:
+            return None
+        sizes = operation.type.shape
+        operations = self._trace.operations
+        scalars = all(not operations[part].type.is_composite for part in parts)
+        total = 1
+        for size in sizes:
+            total *= size
+        if scalars and sizes and len(parts) == total:
+            flat = _flat(component, sizes)
+            if flat is not None:
+                return operation.index if any(self._active.varied[parts[at]] for at in flat) else None
+            return None  # a component that is chosen at run time
+        if operation.type.kind == "transform" and len(parts) == 2:
+            first = component[0]
+            if first == (0, 3) or (isinstance(first, int) and first < 3):
+                return operation.index if self._active.varied[parts[0]] else None
+            if first == (3, 7) or (isinstance(first, int) and first >= 3):
+                return operation.index if self._active.varied[parts[1]] else None
+        if len(parts) == 1 and operations[parts[0]].type.kind == operation.type.kind:
+            return self._search(parts[0], component, frame, seen)
+        return operation.index
+
+
+def _overlap(stored: Component, asked: Component) -> str:
+    """``same``: the store certainly covers (part of) the component, ``apart``: certainly not, else ``unknown``."""
+    relation = "same"
+    for one, other in zip(stored, asked, strict=False):
+        if one == other:
+            continue
+        first, second = _bounds(one), _bounds(other)
+        if first is None or second is None:
+            relation = "unknown"
+        elif first[1] <= second[0] or second[1] <= first[0]:
+            return "apart"
+    return relation
+
+
+def _bounds(part: object) -> tuple[int, int] | None:
+    if isinstance(part, int):
+        return (part, part + 1)
+    if isinstance(part, tuple) and isinstance(part[0], int):
+        return (part[0], int(part[1]))
+    return None
+
+
+def _flat(component: Component, sizes: tuple[int, ...]) -> list[int] | None:
+    """The positions of a component's scalars in row-major order, None if not known."""
+    positions = [0]
+    for axis, size in enumerate(sizes):
+        bounds = _bounds(component[axis]) if axis < len(component) else (0, size)
+        if bounds is None:
+            return None
+        positions = [position * size + at for position in positions for at in range(*bounds) if at < size]
+    return positions

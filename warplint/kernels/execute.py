@@ -1,0 +1,328 @@
+"""Statements of a body, as operations: the symbolic execution that makes a trace."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field
+from typing import Literal
+
+from warplint.ir import syntax as ir
+from warplint.ir.spans import Span
+from warplint.kernels import loops
+from warplint.kernels.builder import TooLarge
+from warplint.kernels.constants import Closure
+from warplint.kernels.knowledge import Knowledge
+from warplint.kernels.options import Options
+from warplint.kernels.stores import Stores
+from warplint.kernels.trace import Frame, FrameKind, Trace
+from warplint.kernels.types import INT, UNKNOWN_TYPE, Type
+from warplint.source.project import Definition
+
+#: How control leaves a block, None if it runs to its end.
+Jump = Literal["return", "continue", "break"]
+
+
+@dataclass(slots=True)
+class _Loop:
+    """The loop that is being executed, and what locals held where it was continued or left."""
+
+    frame: int
+    continues: list[tuple[int | None, Span, dict[str, int]]] = field(default_factory=list)
+    breaks: list[dict[str, int]] = field(default_factory=list)
+
+
+def execute(knowledge: Knowledge, definition: Definition, closure: Closure) -> Trace | None:
+    """The trace of a kernel or func, None if its loops unroll to more than is analysed. Traces are kept."""
+    key = (definition.module.path, definition.qualname, definition.node.span.line, repr(sorted(closure.items())))
+    if key in knowledge.traces:
+        return knowledge.traces[key]
+    body = _Body(knowledge, definition, closure, knowledge.decorations.options(definition))
+    trace: Trace | None = None
+    with contextlib.suppress(TooLarge):
+        trace = body.run()
+    knowledge.traces[key] = trace
+    return trace
+
+
+class _Body(Stores):
+    def __init__(self, knowledge: Knowledge, definition: Definition, closure: Closure, options: Options) -> None:
+        super().__init__(knowledge, definition, closure, options)
+        self._loops: list[_Loop] = []
+
+    def run(self) -> Trace:
+        node = self.definition.node
+        assert isinstance(node, ir.FunctionDef)
+        parameters: list[tuple[str, Type, int]] = []
+        for parameter in node.parameters:
+            type_ = self.knowledge.types.annotation(self.module, parameter.annotation, self.definition.scope)
+            index = self.emit("parameter", (), type_, parameter.span, parameter.name, parameter.name)
+            self.symbols[parameter.name] = index
+            parameters.append((parameter.name, type_, index))
+        self.trace.parameters = tuple(parameters)
+        self.block(node.body)
+        return self.trace
+
+    # --- statements ---
+
+    def block(self, body: tuple[ir.Stmt, ...]) -> Jump | None:
+        """Executes statements; the frame is the same afterwards."""
+        outer = self.frame
+        jump: Jump | None = None
+        for statement in body:
+            jump = self.statement(statement)
+            if jump is not None:
+                break
+        self.frame = outer
+        return jump
+
+    def statement(self, node: ir.Stmt) -> Jump | None:
+        """Executes one statement."""
+        if isinstance(node, ir.Assign):
+            self._assign(node)
+        elif isinstance(node, ir.AugAssign):
+            self.augmented(node)
+        elif isinstance(node, ir.AnnAssign):
+            if node.value is not None:
+                self.assign_to(node.target, self.expr(node.value), node)
+        elif isinstance(node, ir.ExprStmt):
+            if not isinstance(node.value, ir.Constant):
+                self.expr(node.value)
+        elif isinstance(node, ir.If):
+            return self._if(node)
+        elif isinstance(node, ir.For):
+            return self._for(node)
+        elif isinstance(node, ir.While):
+            self._dynamic("while", node, None)
+        elif isinstance(node, ir.Return):
+            self._return(node)
+            return "return"
+        elif isinstance(node, ir.Continue):
+            if self._loops:
+                here = self.trace.frames[self.frame]
+                self._loops[-1].continues.append((here.condition, here.span, dict(self.symbols)))
+            return "continue"
+        elif isinstance(node, ir.Break):
+            if self._loops:
+                self._loops[-1].breaks.append(dict(self.symbols))
+                self.trace.frames[self._loops[-1].frame].exits.append(node.span)
+            return "break"
+        elif isinstance(node, ir.Assert):
+            self.expr(node.test)
+        elif isinstance(node, (ir.With, ir.Try, ir.Match)):
+            self.incomplete()
+        return None
+
+    def _assign(self, node: ir.Assign) -> None:
+        if len(node.targets) != 1:
+            self.incomplete()
+            return
+        target = node.targets[0]
+        if isinstance(target, (ir.Tuple, ir.List)):
+            self._unpack(target, node)
+            return
+        value = self.expr(node.value)
+        if isinstance(node.value, ir.Name) and isinstance(target, ir.Name):
+            value = self.emit("copy", (value,), self.type_of(value), node.value.span, None, target.id)
+        self.assign_to(target, value, node)
+
+    def _unpack(self, target: ir.Tuple | ir.List, node: ir.Assign) -> None:
+        if isinstance(node.value, ir.Tuple) and len(node.value.elements) == len(target.elements):
+            values = [self.expr(element) for element in node.value.elements]
+        else:
+            whole = self.expr(node.value)
+            values = [self._part(whole, position, node) for position in range(len(target.elements))]
+        for element, value in zip(target.elements, values, strict=True):
+            self.assign_to(element, value, node)
+
+    def _part(self, whole: int, position: int, node: ir.Assign) -> int:
+        operation = self.trace.operations[whole]
+        if operation.name == "tid":
+            return self.emit("induction", (), INT, node.span, ("tid", position))
+        return self.item(whole, position, node.value.span)
+
+    def _return(self, node: ir.Return) -> None:
+        for frame in self.trace.loops(self.frame):
+            self.trace.frames[frame].exits.append(node.span)
+        if node.value is None:
+            return
+        items = node.value.elements if isinstance(node.value, ir.Tuple) else (node.value,)
+        values = tuple(self.expr(item) for item in items)
+        types = tuple(self.type_of(value) for value in values)
+        type_ = types[0] if len(types) == 1 else Type("tuple", parts=types)
+        self.trace.returns.append(self.emit("return", values, type_, node.span))
+
+    # --- branches ---
+
+    def _if(self, node: ir.If) -> Jump | None:
+        condition = self.expr(node.test)
+        fixed = self.fixed(condition)
+        if fixed is not None:
+            return self.block(node.body if fixed else node.orelse)
+        outer = self.frame
+        before = dict(self.symbols)
+        self.open_frame("branch", node.test.span, condition, True)
+        jump = self.block(node.body)
+        taken = self.symbols
+        self.frame = outer
+        self.symbols = dict(before)
+        otherwise: Jump | None = None
+        if node.orelse:
+            self.open_frame("branch", node.test.span, condition, False)
+            otherwise = self.block(node.orelse)
+            self.frame = outer
+        if jump is not None and otherwise is not None:
+            return otherwise if jump == otherwise else "return"
+        if jump is not None or otherwise is not None:
+            # what follows in this block runs only if the other arm did
+            if otherwise is not None:
+                self.symbols = taken
+            self.open_frame("rest", node.test.span, condition, jump is None)
+            return None
+        self.symbols = self._merge(condition, taken, self.symbols, node.test.span)
+        return None
+
+    def _merge(self, condition: int, taken: dict[str, int], other: dict[str, int], span: Span) -> dict[str, int]:
+        merged = dict(other)
+        for name, value in taken.items():
+            rest = other.get(name)
+            if rest is None:
+                merged[name] = value  # only one arm defines it
+            elif rest != value:
+                type_ = self.join(value, rest)
+                merged[name] = self.emit("phi", (condition, value, rest), type_, span, None, name)
+        return merged
+
+    # --- loops ---
+
+    def _for(self, node: ir.For) -> Jump | None:
+        decision = loops.unroll(self, node)
+        if isinstance(decision, range):
+            return self._unrolled(node, decision)
+        if decision is None:
+            call = node.iterable
+            ranged = isinstance(call, ir.Call) and (
+                self.project.external(self.module, call.func, self.definition.scope) in ("range", "warp.range")
+            )
+            self._dynamic("for" if ranged else "iterate", node, node.iterable)
+        else:
+            self._dynamic("undecided", node, node.iterable)
+        return None
+
+    def _unrolled(self, node: ir.For, iterations: range) -> Jump | None:
+        for value in iterations:
+            if isinstance(node.target, ir.Name):
+                self.symbols[node.target.id] = self.constant(value, node.target.span)
+            loop = _Loop(self.frame)
+            self._loops.append(loop)
+            jump = self.block(node.body)
+            self._loops.pop()
+            for condition, span, symbols in loop.continues:
+                if condition is not None and jump != "continue":
+                    self.symbols = self._merge(condition, symbols, self.symbols, span)
+            if jump in ("return", "break"):
+                return "return" if jump == "return" else None
+        return None
+
+    def _dynamic(self, kind: FrameKind, node: ir.For | ir.While, iterable: ir.Expr | None) -> None:
+        bounds: tuple[int, ...] = ()
+        if iterable is not None:
+            bounds = tuple(self.expr(a) for a in iterable.args) if isinstance(iterable, ir.Call) else ()
+            if kind == "iterate":
+                bounds = (self.expr(iterable),)
+        before = dict(self.symbols)
+        outer = self.frame
+        head = node.iterable if isinstance(node, ir.For) else node.test
+        frame = self.open_frame(kind, Span(*node.span[:2], *head.span[2:]))
+        self.memory_changed()
+        carried: dict[str, int] = {}
+        target = node.target.id if isinstance(node, ir.For) and isinstance(node.target, ir.Name) else None
+        for name, whole in assigned_names(node.body).items():
+            if name in before and name != target:
+                value = before[name]
+                if not whole and self.type_of(value).kind in ("array", "tile"):
+                    continue  # its elements are written; the local stays the same array
+                carried[name] = self.emit("loop", (value,), self.type_of(value), node.span, frame.index, name)
+        self.symbols.update(carried)
+        if isinstance(node, ir.While):
+            self.open_frame("branch", node.test.span, self.expr(node.test), True)
+        elif target is not None:
+            type_ = INT if kind != "iterate" else UNKNOWN_TYPE
+            self.symbols[target] = self.emit("induction", bounds, type_, node.target.span, frame.index, target)
+        loop = _Loop(frame.index)
+        self._loops.append(loop)
+        jump = self.block(node.body)
+        self._loops.pop()
+        self._close(node, frame, carried, loop, before, jump, outer)
+
+    def _close(
+        self,
+        node: ir.For | ir.While,
+        frame: Frame,
+        carried: dict[str, int],
+        loop: _Loop,
+        before: dict[str, int],
+        jump: Jump | None,
+        outer: int,
+    ) -> None:
+        """Ties the carried values of a dynamic loop together and names what the locals hold after it."""
+        operations = self.trace.operations
+        ends = self.symbols
+        following: dict[str, int] = {}
+        for name, head in carried.items():
+            value = ends.get(name, head)
+            for condition, span, symbols in loop.continues:
+                there = symbols.get(name, head)
+                if there == value or condition is None or jump == "continue":
+                    continue
+                value = self.emit("phi", (condition, there, value), self.type_of(head), span, None, name)
+            operations[head].operands = (before[name], value)
+            following[name] = value
+            if operations[head].type.kind == "unknown":
+                operations[head].type = self.type_of(value)
+        self.frame = outer
+        self.memory_changed()
+        symbols = dict(before)
+        for name, head in carried.items():
+            if following[name] == head and not loop.breaks:
+                continue
+            others = tuple(dict.fromkeys(snapshot.get(name, head) for snapshot in loop.breaks))
+            symbols[name] = self.emit("exit", (head, *others), operations[head].type, node.span, frame.index, name)
+        for name, value in ends.items():
+            if name not in before:
+                symbols[name] = self.emit("exit", (value,), self.type_of(value), node.span, frame.index, name)
+        self.symbols = symbols
+
+
+def assigned_names(body: tuple[ir.Stmt, ...]) -> dict[str, bool]:
+    """The locals that statements set, nested blocks included: whether as a whole, or only parts (``v[0] = ...``)."""
+    found: dict[str, bool] = {}
+
+    def target(expr: ir.Expr) -> None:
+        if isinstance(expr, (ir.Tuple, ir.List)):
+            for element in expr.elements:
+                target(element)
+            return
+        whole = isinstance(expr, ir.Name)
+        while isinstance(expr, (ir.Subscript, ir.Attribute)):
+            expr = expr.value
+        if isinstance(expr, ir.Name):
+            found[expr.id] = found.get(expr.id, False) or whole
+
+    def visit(statements: tuple[ir.Stmt, ...]) -> None:
+        for statement in statements:
+            if isinstance(statement, ir.Assign):
+                for expr in statement.targets:
+                    target(expr)
+            elif isinstance(statement, (ir.AugAssign, ir.AnnAssign)):
+                target(statement.target)
+            elif isinstance(statement, ir.For):
+                target(statement.target)
+                visit(statement.body)
+            elif isinstance(statement, ir.While):
+                visit(statement.body)
+            elif isinstance(statement, ir.If):
+                visit(statement.body)
+                visit(statement.orelse)
+
+    visit(body)
+    return found

@@ -1,0 +1,49 @@
+"""What analyses of many definitions share: the project, types, constants, options, and results that are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from warplint.ir.effects import KernelUse
+from warplint.kernels.constants import Constants, Factories
+from warplint.kernels.options import Decorations
+from warplint.kernels.types import UNKNOWN_TYPE, Type, Types
+from warplint.source.project import Definition, Project
+
+if TYPE_CHECKING:
+    from warplint.kernels.summaries import Summary
+    from warplint.kernels.trace import Trace
+
+#: Version of Warp whose code generator is mirrored, unless another one is asked for.
+WARP_VERSION = (1, 19)
+
+
+class Knowledge:
+    """Everything that is known of one project."""
+
+    def __init__(self, project: Project, warp_version: tuple[int, int] = WARP_VERSION) -> None:
+        self.project = project
+        self.warp_version = warp_version
+        self.types = Types(project)
+        self.constants = Constants(project)
+        self.factories = Factories(project, self.constants)
+        self.decorations = Decorations(project, self.constants)
+        #: How host code uses kernels, by path and qualified name, as far as that is known.
+        self.uses: Mapping[tuple[Path, str], KernelUse] = {}
+        #: The traces made so far, None for bodies that were too large.
+        self.traces: dict[object, Trace | None] = {}
+        #: Computes the summary of a func; set by ``warplint.kernels.summaries``.
+        self.summarise: Callable[[Definition], Summary | None] = lambda definition: None
+
+    def returned(self, definition: Definition) -> Type:
+        """The type that a func returns: as annotated, else as its body shows."""
+        summary = self.summarise(definition)
+        if summary is not None and summary.returned.kind != "unknown":
+            return summary.returned
+        node = definition.node
+        annotation = getattr(node, "returns", None)
+        if annotation is not None:
+            return self.types.annotation(definition.module, annotation, definition.scope)
+        return UNKNOWN_TYPE

@@ -1,0 +1,216 @@
+"""Which definitions are compiled with an adjoint, and with which options.
+
+Decorators, module options, global settings.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from warplint.ir import syntax as ir
+from warplint.kernels.constants import Constants
+from warplint.source.project import UNKNOWN, Definition, Module, Project, Scope, blocks
+
+Role = Literal["kernel", "func", "func_grad", "func_replay", "func_native"]
+
+_ROLES: dict[str, Role] = {
+    "warp.kernel": "kernel",
+    "warp.func": "func",
+    "warp.func_grad": "func_grad",
+    "warp.func_replay": "func_replay",
+    "warp.func_native": "func_native",
+}
+
+#: The options that matter here, with Warp's own defaults.
+_DEFAULTS: dict[str, object] = {
+    "enable_backward": True,
+    "max_unroll": 16,
+    "enable_vector_component_overwrites": False,
+}
+
+
+_ALIASES = re.compile(
+    r"\b(?:kernel|func)\s+as\s+(?P<imported>\w+)|^\s*(?P<assigned>\w+)\s*=\s*[\w.]*\b(?:kernel|func)\s*$", re.MULTILINE
+)
+
+
+def decorated(module: Module) -> re.Pattern[str]:
+    """Finds the regions of a module that can hold a kernel or func: by the decorators' names, aliases included."""
+    names = {"kernel", "func", "func_grad", "func_replay", "func_native"}
+    for region in module.regions:
+        if region.kind in ("import", "assign"):
+            for match in _ALIASES.finditer(module.text, region.start, region.end):
+                names.add(match["imported"] or match["assigned"])
+    return re.compile(rf"@\s*(?:\w+\s*\.\s*)*(?:{'|'.join(sorted(names))})\b")
+
+
+_OVERWRITES = "enable_vector_component_overwrites"
+_SET_LATER = re.compile(rf"\bconfig\.{_OVERWRITES}\s*=")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How one definition is compiled. None: not known. ``backward``: with an adjoint."""
+
+    backward: bool | None
+    max_unroll: int | None
+    component_overwrites: bool | None
+
+
+class Decorations:
+    """Reads decorators and module options."""
+
+    def __init__(self, project: Project, constants: Constants) -> None:
+        self._project = project
+        self._constants = constants
+        self._modules: dict[Module, dict[str, object]] = {}
+        self._served: dict[tuple[Module, str], tuple[tuple[Definition, str], ...]] = {}
+
+    def role(self, definition: Definition) -> Role | None:
+        """What a function is to Warp, None if it is plain Python."""
+        if not isinstance(definition.node, ir.FunctionDef):
+            return None
+        for decorator in definition.node.decorators:
+            expr = decorator.func if isinstance(decorator, ir.Call) else decorator
+            name = self._project.external(definition.module, expr, definition.scope)
+            if name in _ROLES:
+                return _ROLES[name]
+        return None
+
+    def options(self, definition: Definition) -> Options:
+        """The options of a kernel or func: decorator before module before global setting."""
+        values = dict(self._module_options(definition.module))
+        assert isinstance(definition.node, ir.FunctionDef)
+        for decorator in definition.node.decorators:
+            if isinstance(decorator, ir.Call):
+                values.update(self._decorator_options(definition, decorator))
+        backward = values["enable_backward"]
+        unroll = values["max_unroll"]
+        overwrites = values["enable_vector_component_overwrites"]
+        return Options(
+            None if backward is UNKNOWN else bool(backward),
+            unroll if isinstance(unroll, int) else None,
+            None if overwrites is UNKNOWN else bool(overwrites),
+        )
+
+    def explicit(self, definition: Definition) -> bool:
+        """Whether a kernel's own decorator switches its adjoint on."""
+        assert isinstance(definition.node, ir.FunctionDef)
+        return any(
+            isinstance(decorator, ir.Call)
+            and self._decorator_options(definition, decorator).get("enable_backward") is True
+            for decorator in definition.node.decorators
+        )
+
+    def _decorator_options(self, definition: Definition, decorator: ir.Call) -> dict[str, object]:
+        values: dict[str, object] = {}
+        module, scope = definition.module, definition.scope
+        options = decorator.keyword("module_options")
+        if options is not None:
+            values.update(self._mapping(module, options, scope))
+        direct = decorator.keyword("enable_backward")
+        if direct is not None:
+            value = self._constants.evaluate(module, direct, scope)
+            if value is not None:
+                values["enable_backward"] = value
+        if any(keyword.name is None for keyword in decorator.keywords):
+            values = dict.fromkeys(_DEFAULTS, UNKNOWN)
+        values.pop(_OVERWRITES, None)
+        return values
+
+    def _module_options(self, module: Module) -> dict[str, object]:
+        known = self._modules.get(module)
+        if known is None:
+            options: dict[str, object] = {}
+            configured: dict[str, object] = {}
+            if "set_module_options" in module.text or "config." in module.text:
+                for region in module.regions:
+                    if region.kind in ("def", "class", "import"):
+                        continue
+                    text = module.region_text(region)
+                    if "set_module_options" in text or any(f"config.{name}" in text for name in _DEFAULTS):
+                        for statement in module.read(region):
+                            self._collect(module, statement, configured, options)
+            # The builder takes this one from the global setting alone (Module.resolve_options in warp/_src/context.py).
+            options.pop(_OVERWRITES, None)
+            known = {**_DEFAULTS, **configured, **options}
+            if _OVERWRITES not in configured and _SET_LATER.search(module.text):
+                # Something sets it at run time; Warp looks at it when the module is built.
+                known[_OVERWRITES] = UNKNOWN
+            self._modules[module] = known
+        return known
+
+    def _collect(
+        self, module: Module, statement: ir.Stmt, configured: dict[str, object], options: dict[str, object]
+    ) -> None:
+        if isinstance(statement, (ir.FunctionDef, ir.ClassDef)):
+            return
+        if isinstance(statement, ir.ExprStmt) and isinstance(statement.value, ir.Call):
+            call = statement.value
+            if self._project.external(module, call.func) == "warp.set_module_options":
+                given = call.keyword("options") or (call.args[0] if call.args else None)
+                if given is not None and call.keyword("module") is None and len(call.args) < 2:
+                    options.update(self._mapping(module, given, ()))
+        elif isinstance(statement, ir.Assign) and len(statement.targets) == 1:
+            target = self._project.external(module, statement.targets[0]) or ""
+            name = target.removeprefix("warp.config.")
+            if target.startswith("warp.config.") and name in _DEFAULTS:
+                configured[name] = self._constants.evaluate(module, statement.value, ())
+        for block in blocks(statement):
+            for inner in block:
+                self._collect(module, inner, configured, options)
+
+    def _mapping(self, module: Module, expr: ir.Expr, scope: Scope) -> Mapping[str, object]:
+        """The options that a dict display gives; every option is unknown where the dict is not a display."""
+        if isinstance(expr, ir.Name):
+            found = self._project.resolve(module, expr, scope)
+            inner = getattr(found, "expr", None)
+            if isinstance(inner, ir.Dict):
+                expr = inner
+        if isinstance(expr, ir.Constant) and expr.value is None:
+            return {}
+        if not isinstance(expr, ir.Dict):
+            return dict.fromkeys(_DEFAULTS, UNKNOWN)
+        values: dict[str, object] = {}
+        for key, value in zip(expr.keys, expr.values, strict=True):
+            if key is None:
+                return dict.fromkeys(_DEFAULTS, UNKNOWN)
+            if isinstance(key, ir.Constant) and key.value in _DEFAULTS:
+                values[str(key.value)] = self._constants.evaluate(module, value, scope)
+        return values
+
+    def custom_adjoint(self, definition: Definition) -> Definition | None:
+        """The ``func_grad`` that replaces the adjoint of a func, None without one."""
+        return self._companion(definition, "func_grad")
+
+    def custom_replay(self, definition: Definition) -> Definition | None:
+        """The ``func_replay`` of a func."""
+        return self._companion(definition, "func_replay")
+
+    def _companion(self, definition: Definition, role: str) -> Definition | None:
+        module = definition.module
+        if role not in module.text:
+            return None
+        for candidate, target in self.companions(module, role):
+            if target == definition.node.name and candidate.scope == definition.scope:
+                return candidate
+        return None
+
+    def companions(self, module: Module, role: str) -> tuple[tuple[Definition, str], ...]:
+        """The functions of a module with the given role, and the name of the func that each serves."""
+        known = self._served.get((module, role))
+        if known is None:
+            known = self._served[module, role] = tuple(self._companions(module, role))
+        return known
+
+    def _companions(self, module: Module, role: str) -> Iterator[tuple[Definition, str]]:
+        for candidate in module.functions(decorated(module)):
+            assert isinstance(candidate.node, ir.FunctionDef)
+            for decorator in candidate.node.decorators:
+                if isinstance(decorator, ir.Call) and decorator.args and isinstance(decorator.args[0], ir.Name):
+                    name = self._project.external(module, decorator.func, candidate.scope)
+                    if name == f"warp.{role}":
+                        yield candidate, decorator.args[0].id

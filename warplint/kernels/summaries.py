@@ -1,0 +1,365 @@
+"""What a func does to its arguments and what its adjoint reads, for its callers; and what a kernel does, for tapes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from warplint.ir.effects import Effect, EffectSummary, Path
+from warplint.kernels import activity
+from warplint.kernels.activity import Activity
+from warplint.kernels.execute import execute
+from warplint.kernels.knowledge import Knowledge
+from warplint.kernels.trace import Trace
+from warplint.kernels.types import NONE, UNKNOWN_TYPE, Type
+from warplint.source.project import Definition
+
+#: Stands for a func's result where a path is asked for.
+RESULT: Path = ("<result>",)
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What has been seen of one array."""
+
+    element: Type | None = None
+    reads: bool = False
+    writes: bool = False
+    accumulates: bool = False
+    needed: bool = False
+    covers: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A func as its callers see it.
+
+    ``differentiated``: positions of the parameters that get a gradient. ``needs``: for each of them, the positions of
+    the parameters whose values its adjoint reads. ``stored``: the positions whose gradient comes from arrays that the
+    func writes. ``writes``: whether it changes arrays.
+    """
+
+    returned: Type
+    differentiated: tuple[int, ...]
+    needs: Mapping[int, tuple[int, ...]]
+    stored: tuple[int, ...]
+    writes: bool
+    effects: tuple[Effect, ...]
+    flows: frozenset[tuple[Path, Path]]
+    complete: bool
+    trace: Trace | None = None
+
+
+@dataclass(slots=True)
+class _Paths:
+    """Paths to inputs as bits."""
+
+    bits: dict[Path, int] = field(default_factory=dict)
+
+    def bit(self, path: Path) -> int:
+        return 1 << self.bits.setdefault(path, len(self.bits))
+
+    def paths(self, mask: int) -> list[Path]:
+        return [path for path, bit in self.bits.items() if mask >> bit & 1]
+
+
+class Summaries:
+    """Computes summaries once per definition."""
+
+    def __init__(self, knowledge: Knowledge) -> None:
+        self._knowledge = knowledge
+        self._known: dict[tuple[object, str, int], Summary | None] = {}
+        knowledge.summarise = self.summary
+
+    def summary(self, definition: Definition) -> Summary | None:
+        """The summary of a func, None where it is recursive or not followed."""
+        key = (definition.module.path, definition.qualname, definition.node.span.line)
+        if key in self._known:
+            return self._known[key]
+        self._known[key] = None  # a recursive call ends here: Warp refuses those
+        self._known[key] = result = self._compute(definition)
+        return result
+
+    def _compute(self, definition: Definition) -> Summary | None:
+        knowledge = self._knowledge
+        closure = knowledge.factories.closures(definition)[0]
+        trace = execute(knowledge, definition, closure)
+        if trace is None:
+            return None
+        return summarise(knowledge, trace, activity.analyse(knowledge, trace, None))
+
+
+def effect_summary(knowledge: Knowledge, trace: Trace, active: Activity, backward: bool | None) -> EffectSummary:
+    """A kernel or func as the tape analysis sees it."""
+    summary = summarise(knowledge, trace, active)
+    return EffectSummary(
+        tuple(name for name, _, _ in trace.parameters),
+        summary.effects,
+        frozenset((source, target) for source, target in summary.flows if target != RESULT),
+        backward,
+        summary.complete,
+    )
+
+
+def summarise(knowledge: Knowledge, trace: Trace, active: Activity) -> Summary:
+    """The summary of a trace."""
+    return _Summariser(knowledge, trace, active).run()
+
+
+class _Summariser:
+    def __init__(self, knowledge: Knowledge, trace: Trace, active: Activity) -> None:
+        self.knowledge = knowledge
+        self.trace = trace
+        self.active = active
+        self.paths = _Paths()
+        count = len(trace.operations)
+        #: For each value: the inputs that it depends on, and those that its derivative flows from.
+        self.depends = [0] * count
+        self.flows = [0] * count
+        self.seen: dict[Path, _Seen] = {}
+        self.stored: dict[Path, int] = {}
+        self.returned = 0
+        self.needs: dict[Path, int] = {}
+        self.writes = False
+
+    def run(self) -> Summary:
+        for _ in range(4):
+            before = (list(self.depends), list(self.flows), dict(self.stored))
+            for operation in self.trace.operations:
+                self._visit(operation.index)
+            if before == (self.depends, self.flows, self.stored):
+                break
+        for operation in self.trace.operations:
+            self._needs(operation.index)
+        positions = {name: position for position, (name, _, _) in enumerate(self.trace.parameters)}
+        flows: set[tuple[Path, Path]] = {(path, RESULT) for path in self.paths.paths(self.returned)}
+        for target, mask in self.stored.items():
+            flows |= {(path, target) for path in self.paths.paths(mask)}
+        differentiated = sorted({positions[source[0]] for source, _ in flows if source[0] in positions})
+        stored = sorted({positions[s[0]] for s, target in flows if target != RESULT and s[0] in positions})
+        needs: dict[int, set[int]] = {}
+        for source, mask in self.needs.items():
+            wanted = {positions[path[0]] for path in self.paths.paths(mask) if path[0] in positions}
+            needs.setdefault(positions.get(source[0], -1), set()).update(wanted)
+        effects = tuple(
+            Effect(
+                path,
+                seen.reads,
+                seen.writes,
+                seen.accumulates,
+                seen.needed,
+                seen.covers,
+                seen.element is not None and self.knowledge.types.differentiable(seen.element),
+            )
+            for path, seen in self.seen.items()
+        )
+        operations = self.trace.operations
+        returned = NONE
+        for index in self.trace.returns:
+            returned = operations[index].type
+            if returned.kind not in ("unknown", "generic"):
+                break
+        return Summary(
+            returned if self.trace.returns else UNKNOWN_TYPE if not self.trace.complete else NONE,
+            tuple(differentiated),
+            {position: tuple(sorted(wanted)) for position, wanted in needs.items()},
+            tuple(stored),
+            self.writes,
+            effects,
+            frozenset(flows),
+            self.trace.complete,
+            self.trace,
+        )
+
+    # --- paths ---
+
+    def path(self, index: int) -> Path | None:
+        """The path from a parameter to an array value, None for anything else."""
+        root, fields = self.trace.root(index)
+        operation = self.trace.operations[root]
+        return (str(operation.detail), *fields) if operation.name == "parameter" else None
+
+    def _see(self, path: Path, index: int) -> _Seen:
+        seen = self.seen.get(path)
+        if seen is None:
+            seen = self.seen[path] = _Seen(self.trace.operations[index].type.element)
+        return seen
+
+    # --- one operation ---
+
+    def _visit(self, index: int) -> None:
+        operation = self.trace.operations[index]
+        operands = operation.operands
+        name = operation.name
+        depends = 0
+        for operand in operands:
+            depends |= self.depends[operand]
+        flows = 0
+        if name == "parameter":
+            depends = self.paths.bit((str(operation.detail),))
+            if operation.type.kind != "array" and self.knowledge.types.differentiable(operation.type):
+                flows = depends
+        elif name in ("load", "view", "field"):
+            path = self.path(operands[0]) if operation.type.kind != "array" else None
+            if name == "load":
+                flows = self._load(operation.index, path)
+                if path is not None:
+                    depends |= self.paths.bit(path)
+            elif name == "field":
+                flows = self.flows[operands[0]]
+        elif name in ("store", "accumulate", "atomic"):
+            self._store(index)
+        elif name == "call":
+            flows = self._call(index)
+        elif name == "return":
+            for operand in operands:
+                self.returned |= self.flows[operand]
+        else:
+            for position in activity.receives(self.knowledge, operation):
+                flows |= self.flows[operands[position]]
+            self._arrays_of_builtin(index)
+        if not self.active.varied[index]:
+            flows = 0
+        self.depends[index] |= depends
+        self.flows[index] |= flows
+
+    def _load(self, index: int, path: Path | None) -> int:
+        operation = self.trace.operations[index]
+        if path is None:
+            return self.flows[self.trace.root(operation.operands[0])[0]]
+        seen = self._see(path, operation.operands[0])
+        seen.reads = True
+        return self.paths.bit(path)
+
+    def _arrays_of_builtin(self, index: int) -> None:
+        operation = self.trace.operations[index]
+        if operation.name in ("loop", "exit", "phi", "copy", "setfield", "construct", "where"):
+            return
+        for operand in operation.operands:
+            if self.trace.operations[operand].type.kind != "array":
+                continue
+            path = self.path(operand)
+            if path is None:
+                continue
+            seen = self._see(path, operand)
+            if operation.name in ("tile_store",):
+                seen.writes = True
+                self.writes = True
+                value = operation.operands[-1]
+                self.stored[path] = self.stored.get(path, 0) | self.flows[value]
+            elif operation.name in ("tile_atomic_add", "tile_scatter_add"):
+                seen.accumulates = True
+                self.writes = True
+                self.stored[path] = self.stored.get(path, 0) | self.flows[operation.operands[-1]]
+            elif operation.name.startswith("tile_load"):
+                seen.reads = True
+                self.flows[index] |= self.paths.bit(path)
+            elif operation.name not in ("len",):
+                seen.reads = True
+
+    def _store(self, index: int) -> None:
+        operation = self.trace.operations[index]
+        path = self.path(operation.operands[0])
+        if path is None:
+            root, _ = self.trace.root(operation.operands[0])
+            self.flows[root] |= self.flows[operation.operands[-1]]  # a scratch array
+            return
+        seen = self._see(path, operation.operands[0])
+        self.writes = True
+        if operation.name == "accumulate":
+            seen.accumulates = True
+        elif operation.name == "store":
+            if not seen.reads and not seen.writes and self._unconditional(operation.frame):
+                seen.covers = not getattr(operation.detail, "partial", False)
+            seen.writes = True
+        else:
+            seen.reads = seen.writes = True
+        self.stored[path] = self.stored.get(path, 0) | self.flows[operation.operands[-1]]
+
+    def _unconditional(self, frame: int) -> bool:
+        return all(around.kind in ("body", "rest") for around in self.trace.around(frame))
+
+    def _call(self, index: int) -> int:
+        operation = self.trace.operations[index]
+        assert isinstance(operation.detail, Definition)
+        summary = self.knowledge.summarise(operation.detail)
+        if summary is None:
+            return 0
+        names = [parameter.name for parameter in getattr(operation.detail.node, "parameters", ())]
+        places = dict(zip(names, operation.operands, strict=False))
+
+        def outer(path: Path) -> Path | None:
+            operand = places.get(path[0])
+            if operand is None:
+                return None
+            base = self.path(operand)
+            return None if base is None else (*base, *path[1:])
+
+        def mask(path: Path) -> int:
+            operand = places.get(path[0])
+            if operand is None:
+                return 0
+            if len(path) > 1 or self.trace.operations[operand].type.kind == "array":
+                there = outer(path)
+                return self.paths.bit(there) if there is not None else self.flows[self.trace.root(operand)[0]]
+            return self.flows[operand]
+
+        for effect in summary.effects:
+            there = outer(effect.path)
+            if there is None:
+                continue
+            seen = self.seen.get(there)
+            if seen is None:
+                seen = self.seen[there] = _Seen(_FLOATING if effect.differentiable else None)
+            first = not (seen.reads or seen.writes or seen.accumulates)
+            if first and effect.covers and self._unconditional(operation.frame):
+                seen.covers = True
+            seen.reads |= effect.reads
+            seen.writes |= effect.writes
+            seen.accumulates |= effect.accumulates
+            seen.needed |= effect.needed
+        self.writes |= summary.writes
+        flows = 0
+        for source, target in summary.flows:
+            if target == RESULT:
+                flows |= mask(source)
+            else:
+                there = outer(target)
+                if there is not None:
+                    self.stored[there] = self.stored.get(there, 0) | mask(source)
+        return flows
+
+    # --- what adjoints read ---
+
+    def _needs(self, index: int) -> None:
+        operation = self.trace.operations[index]
+        operands = operation.operands
+        if operation.name in ("store", "accumulate", "atomic"):
+            if self.active.varied[operands[-1]]:
+                self._wanted(operands[1:-1], self.flows[operands[-1]])
+            return
+        if not self.active.useful[index] and operation.name != "call":
+            return
+        for position in activity.receives(self.knowledge, operation):
+            operand = operands[position]
+            if not self.active.varied[operand]:
+                continue
+            mask = self.flows[operand] if operation.name != "load" else self.flows[index]
+            wanted = [operands[at] for at in activity.needs(self.knowledge, operation, position)]
+            self._wanted(tuple(wanted), mask)
+
+    def _wanted(self, values: tuple[int, ...], mask: int) -> None:
+        depends = 0
+        for value in values:
+            depends |= self.depends[value]
+        if not depends:
+            return
+        for path in self.paths.paths(mask):
+            self.needs[path] = self.needs.get(path, 0) | depends
+        for path in self.paths.paths(depends):
+            seen = self.seen.get(path)
+            if seen is not None:
+                seen.needed = True
+
+
+_FLOATING = Type("float")

@@ -1,0 +1,176 @@
+"""The record of a body: a flat list of operations in the order in which Warp's code generator emits them.
+
+Every operation is a value of its own (static single assignment), so a local that is assigned twice is two values.
+Static loops are unrolled in the record, dynamic loops appear once with a ``loop`` operation for every value that they
+carry.
+
+Names of operations, beside those of Warp's built-ins (``add``, ``mul``, ``sqrt``, ``where``, ...):
+
+=============  ==========================  ==========================================================================
+name           operands                    meaning
+=============  ==========================  ==========================================================================
+parameter      --                          detail: its name
+constant       --                          detail: the value, or UNKNOWN where only its constancy is known
+unknown        whatever it was made from   something that the analysis does not follow
+compare        left, right                 detail: the operator
+logic          values                      detail: ``and``, ``or``, ``not``
+copy           value                       another name for a value
+construct      parts                       a vector, matrix, quaternion, transform, struct or tuple
+phi            condition, then, else       what a local holds after a branch
+loop           before, next                what a local holds at the head of a dynamic loop; detail: the loop's frame
+exit           value, ...                  what a local holds after a dynamic loop; detail: the loop's frame
+induction      range arguments             the variable of a dynamic loop; detail: the loop's frame
+view           array, indices              a row of an array
+load           array, indices              an element of an array
+store          array, indices, value       detail: a ``Write``
+accumulate     array, indices, value       ``+=``, ``-=``, atomic add and subtract; detail: a ``Write``
+atomic         array, indices, value       any other atomic; detail: a ``Write``
+extract        composite, indices          detail: the component
+insert         composite, indices, value   a composite with one component replaced; detail: an ``Insert``
+insert_add     composite, indices, value   ``v[0] += ...``; detail: an ``Insert``
+field          struct                      detail: the field's name
+setfield       struct, value               a struct with one field replaced; detail: the field's name
+call           arguments                   detail: the called ``Definition``
+item           tuple                       detail: which part
+return         values
+=============  ==========================  ==========================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal, Union
+
+from warplint.ir.spans import Span
+from warplint.kernels.types import Type
+from warplint.source.project import Definition
+
+#: ``undecided``: a loop of which it cannot be told whether Warp unrolls it. ``rest``: what follows an early return in
+#: a block.
+FrameKind = Literal["body", "for", "while", "iterate", "undecided", "branch", "rest"]
+
+#: A component: constant indices as numbers, a range of them as a pair, and ``("value", number)`` for anything else.
+Component = tuple[Union[int, tuple[int, int], tuple[str, int]], ...]
+
+
+@dataclass(slots=True)
+class Frame:
+    """A part of the body that runs under one condition, or in one dynamic loop.
+
+    ``condition`` is the operation that decides a branch, ``arm`` which way it must turn out. A loop has early exits if
+    it is left by ``break`` or ``return``.
+    """
+
+    index: int
+    parent: int
+    kind: FrameKind
+    span: Span
+    condition: int | None = None
+    arm: bool = True
+    exits: list[Span] = field(default_factory=list)
+
+    @property
+    def is_loop(self) -> bool:
+        """Whether this is a dynamic loop."""
+        return self.kind in ("for", "while", "iterate", "undecided")
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """How an array element is written: the statement's target and operator (``=``, ``*=``, ``atomic_max``).
+
+    ``partial``: only a component or field of the element. ``old`` is the load of the element that an augmented
+    assignment made, ``value`` the right side before the operator was applied.
+    """
+
+    target: str
+    operator: str
+    statement: Span
+    partial: bool = False
+    old: int | None = None
+    value: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """How a component is written. ``attribute``: spelled ``v.x``."""
+
+    target: str
+    operator: str
+    component: Component
+    variable: str
+    attribute: bool
+    statement: Span
+    in_struct: bool = False
+
+
+# Not frozen: the second operand of a ``loop`` is known only at the loop's end.
+@dataclass(slots=True)
+class Operation:
+    """One operation and the value that it makes. ``number`` is equal for operations that make equal values.
+
+    ``variable`` is the source name for values that belong to one.
+    """
+
+    index: int
+    name: str
+    operands: tuple[int, ...]
+    type: Type
+    span: Span
+    frame: int
+    detail: object = None
+    number: int = -1
+    variable: str | None = None
+
+
+@dataclass(slots=True)
+class Trace:
+    """The record of one definition. ``complete`` is False when something in it could not be followed."""
+
+    definition: Definition
+    parameters: tuple[tuple[str, Type, int], ...]
+    operations: list[Operation] = field(default_factory=list)
+    frames: list[Frame] = field(default_factory=list)
+    complete: bool = True
+    returns: list[int] = field(default_factory=list)
+
+    def loops(self, frame: int) -> Iterator[int]:
+        """The dynamic loops around a frame (itself included), innermost first."""
+        while frame > 0:
+            if self.frames[frame].is_loop:
+                yield frame
+            frame = self.frames[frame].parent
+
+    def around(self, frame: int) -> Iterator[Frame]:
+        """A frame and those around it, innermost first."""
+        while True:
+            yield self.frames[frame]
+            if frame == 0:
+                return
+            frame = self.frames[frame].parent
+
+    def inside(self, frame: int, outer: int) -> bool:
+        """Whether ``frame`` is ``outer`` or lies in it."""
+        while frame > outer:
+            frame = self.frames[frame].parent
+        return frame == outer
+
+    def root(self, index: int) -> tuple[int, tuple[str, ...]]:
+        """The operation that an array value comes from, and the fields passed on the way from it."""
+        path: list[str] = []
+        while True:
+            operation = self.operations[index]
+            if operation.name in ("view", "copy", "exit", "loop"):
+                index = operation.operands[0]
+            elif operation.name == "field":
+                path.append(str(operation.detail))
+                index = operation.operands[0]
+            elif operation.name == "setfield":
+                if path and operation.detail == path[-1]:
+                    path.pop()
+                    index = operation.operands[1]
+                else:
+                    index = operation.operands[0]
+            else:
+                return index, tuple(reversed(path))

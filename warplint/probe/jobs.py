@@ -1,0 +1,81 @@
+"""From findings to jobs for the worker: a script cut out of the source, and a plan that says what to do with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from warplint.ir.facts import Finding
+from warplint.ir.programs import Check, DefinitionRef, KernelProgram, TapeProgram
+from warplint.ir.spans import Location
+from warplint.probe.options import ProbeOptions
+from warplint.probe.slices import Refused, Slice, Slicer
+from warplint.source.project import Project
+
+#: How many calling kernels are tried when a func alone could not be decided.
+_CALLERS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What the worker gets: ``script`` imports only Warp and what computes, ``twin`` also counts, ``plan`` is JSON."""
+
+    script: str
+    twin: str | None
+    #: JSON text, so that equal jobs compare equal.
+    plan: str
+
+    def message(self, number: int) -> dict[str, object]:
+        """The job as one JSON object."""
+        return {"id": number, "script": self.script, "twin": self.twin, "plan": json.loads(self.plan)}
+
+
+def group(findings: Sequence[Finding]) -> list[list[int]]:
+    """The numbers of the findings that one job can answer together: those about one kernel with one check."""
+    groups: dict[object, list[int]] = {}
+    for number, finding in enumerate(findings):
+        program = finding.fact.program
+        key: object = number
+        if isinstance(program, KernelProgram):
+            refs = (program.kernel, *program.callers)
+            key = (finding.check, *((ref.path, ref.qualname, repr(ref.closure)) for ref in refs))
+        groups.setdefault(key, []).append(number)
+    return list(groups.values())
+
+
+def make_job(findings: Sequence[Finding], check: Check, project: Project, options: ProbeOptions) -> Job:
+    """The job for findings of one group. Raises Refused where the source cannot be cut without executing more of it."""
+    programs = [finding.fact.program for finding in findings]
+    first = programs[0]
+    if isinstance(first, KernelProgram):
+        flagged = [program.flagged for program in programs if isinstance(program, KernelProgram)]
+        return _kernel_job(first, flagged, check, project, options)
+    if isinstance(first, TapeProgram):
+        from warplint.probe.tape_jobs import tape_job
+
+        return tape_job(first, check, project, options)
+    raise Refused("no program could be cut for it")
+
+
+def _kernel_job(
+    program: KernelProgram, flagged: Sequence[tuple[Location, ...]], check: Check, project: Project, options: ProbeOptions
+) -> Job:
+    def cut(refs: Sequence[DefinitionRef]) -> tuple[list[str], Slice]:
+        slicer = Slicer(project, options.allow_native, flagged)
+        slicer.options(program.kernel.path)
+        names = [slicer.add(ref) for ref in refs]
+        return names, slicer.finish()
+
+    refs = [program.kernel]
+    names, made = cut(refs)
+    for caller in program.callers[:_CALLERS]:
+        # A caller that cannot be cut out must not spoil the func alone.
+        try:
+            names, made = cut([*refs, caller])
+        except Refused:
+            continue
+        refs.append(caller)
+    marks = [{"counted": number in made.marks, "in_loop": made.marks.get(number, False)} for number in range(len(flagged))]
+    plan = {"kind": "kernel", "check": check, "targets": names, "marks": marks}
+    return Job(made.text, made.twin, json.dumps(plan))

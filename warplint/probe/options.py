@@ -1,0 +1,36 @@
+"""What a caller can set about probing."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class ProbeOptions:
+    """``device`` is ``auto`` (a GPU if there is one), ``cpu`` or ``cuda:N``; ``timeout_s`` is the limit for one
+    program; ``memory_mb`` what a program may use beyond what Warp itself needs (CPU device only). Warp's kernel cache
+    is kept in ``cache_dir``. ``allow_import`` and ``allow_native`` widen what a slice may execute.
+    ``parallel`` is the number of programs that run at a time (0: as many as there are processors, at most 4).
+    """
+
+    device: str = "auto"
+    timeout_s: float = 60.0
+    memory_mb: int = 4096
+    cache_dir: Path | None = None
+    allow_import: bool = False
+    allow_native: bool = False
+    parallel: int = 0
+
+
+def default_cache() -> Path:
+    """The user's cache folder for warplint, as the platform has it."""
+    if sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    elif os.name == "nt":
+        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "warplint"

@@ -1,0 +1,232 @@
+"""The linter's side of the worker: starts it, feeds it, restarts it, and leaves no process behind."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from warplint.probe.jobs import Job
+from warplint.probe.options import ProbeOptions, default_cache
+
+# Variables that a worker may see: where libraries and devices are. No secrets, no user paths.
+_ENVIRONMENT = (
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "LD_LIBRARY_PATH",
+    "CUDA_VISIBLE_DEVICES",
+    "CUDA_HOME",
+    "CUDA_PATH",
+    "CUDA_DEVICE_ORDER",
+    "NVIDIA_VISIBLE_DEVICES",
+    "SYSTEMROOT",
+    "WINDIR",
+)
+# Time to import Warp and to compile a first kernel, on a slow and busy machine.
+_START = 120.0
+# How much longer than its own limits the worker may take before it is restarted.
+_GRACE = 20.0
+
+_BOOT = "import sys; sys.path.extend({paths!r}); from warplint.probe.worker.__main__ import main; main()"
+
+
+class WorkerUnusable(Exception):
+    """Warp cannot be used at all; the message says why."""
+
+
+class Pool:
+    """A worker process with its scratch folder. Use it as a context manager."""
+
+    def __init__(self, options: ProbeOptions) -> None:
+        self._options = options
+        self._parallel = options.parallel or max(1, min(4, os.cpu_count() or 1))
+        self._scratch = Path(tempfile.mkdtemp(prefix="warplint-"))
+        self._process: subprocess.Popen[bytes] | None = None
+        self._data = bytearray()
+        self.device: str | None = None
+        self.warp_version: str | None = None
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop()
+        shutil.rmtree(self._scratch, ignore_errors=True)
+
+    # --- jobs ---
+
+    def run(self, jobs: Sequence[Job], progress: Callable[[Sequence[int]], None] | None = None) -> list[dict[str, Any]]:
+        """The verdicts of the jobs, in order. Raises WorkerUnusable where Warp cannot be imported."""
+        answers: dict[int, dict[str, Any]] = {}
+        waiting = deque(range(len(jobs)))
+        alone: deque[int] = deque()
+        flying: dict[int, float] = {}
+        while len(answers) < len(jobs):
+            if self._process is None:
+                self._start()
+            # After the worker died, what was in flight is tried again, one job at a time.
+            queue = alone if alone and not flying else waiting
+            most = 1 if queue is alone or (alone and flying) else self._parallel
+            while queue and len(flying) < most:
+                number = queue.popleft()
+                flying[number] = time.monotonic()
+                if not self._send(json.dumps(jobs[number].message(number))):
+                    break
+            answer = self._receive(0.5)
+            if isinstance(answer, dict):
+                number = int(answer.pop("id"))
+                flying.pop(number, None)
+                answers[number] = answer
+                if progress is not None:
+                    progress(list(answers))
+                continue
+            limit = self._options.timeout_s + _GRACE
+            late = any(time.monotonic() - started > limit for started in flying.values())
+            if answer == "ended" or late:
+                self._stop()
+                self._lost(flying, alone, answers, late)
+        return [answers[number] for number in range(len(jobs))]
+
+    def _lost(
+        self, flying: dict[int, float], alone: deque[int], answers: dict[int, dict[str, Any]], late: bool
+    ) -> None:
+        single = len(flying) == 1
+        for number in flying:
+            if single:
+                reason = "it does not finish within the time limit" if late else "it ends the probe's worker process"
+                answers[number] = {"verdict": "inconclusive", "detail": reason, "numbers": {}}
+            else:
+                alone.append(number)
+        flying.clear()
+
+    # --- the process ---
+
+    def _start(self) -> None:
+        options = self._options
+        cache = options.cache_dir or default_cache()
+        cache.mkdir(parents=True, exist_ok=True)
+        environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+        if options.device == "cpu":
+            environment["CUDA_VISIBLE_DEVICES"] = ""
+        home = str(self._scratch)
+        environment |= {"HOME": home, "TMPDIR": home, "TEMP": home, "TMP": home}
+        # One thread: the worker forks, and threads of a numeric library would not survive that.
+        environment |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-B", "-c", _BOOT.format(paths=_paths())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=self._scratch,
+            env=environment,
+            start_new_session=True,
+        )
+        self._data.clear()
+        settings = {
+            "scratch": str(self._scratch),
+            "cache": str(cache / "kernels"),
+            "device": options.device,
+            "timeout": options.timeout_s,
+            "memory_mb": options.memory_mb,
+            "parallel": self._parallel,
+        }
+        self._send(json.dumps(settings))
+        hello = self._receive(_START)
+        if not isinstance(hello, dict):
+            self._stop()
+            raise WorkerUnusable("the probe's worker process does not start")
+        if not hello["ready"]:
+            self._stop()
+            raise WorkerUnusable(str(hello["reason"]))
+        self.device = hello["device"]
+        self.warp_version = hello["warp_version"]
+
+    def _stop(self) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        try:
+            if process.poll() is None and process.stdin is not None:
+                process.stdin.write(b"end\n")
+                process.stdin.close()
+                process.wait(0.5)
+        except (OSError, ValueError, subprocess.TimeoutExpired):
+            pass
+        if hasattr(os, "killpg"):
+            try:
+                os.killpg(process.pid, signal.SIGKILL)
+            except (ProcessLookupError, PermissionError):
+                pass
+        process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                try:
+                    stream.close()
+                except OSError:
+                    pass
+
+    def _send(self, line: str) -> bool:
+        assert self._process is not None and self._process.stdin is not None
+        try:
+            self._process.stdin.write(line.encode() + b"\n")
+            self._process.stdin.flush()
+        except OSError:
+            return False
+        return True
+
+    def _receive(self, wait: float) -> dict[str, Any] | str | None:
+        """The next answer; ``ended`` if the worker is gone, None if nothing came in time."""
+        assert self._process is not None and self._process.stdout is not None
+        descriptor = self._process.stdout.fileno()
+        deadline = time.monotonic() + wait
+        while True:
+            line, found, rest = bytes(self._data).partition(b"\n")
+            if found:
+                self._data = bytearray(rest)
+                answer = json.loads(line)
+                assert isinstance(answer, dict)
+                return answer
+            left = deadline - time.monotonic()
+            if left <= 0.0:
+                return None
+            ready, _, _ = select.select([descriptor], [], [], left)
+            if not ready:
+                return None
+            chunk = os.read(descriptor, 1 << 20)
+            if not chunk:
+                return "ended"
+            self._data += chunk
+
+
+def _paths() -> list[str]:
+    """Where the worker, which starts without the user's paths, finds this package and what it imports.
+
+    They go behind the interpreter's own, so that nothing in them can stand in for an installed package.
+    """
+    found = [str(Path(__file__).resolve().parents[2])]
+    for name in ("warp", "numpy"):
+        try:
+            spec = importlib.util.find_spec(name)
+        except (ImportError, ValueError):
+            continue
+        if spec is not None and spec.origin is not None:
+            folder = Path(spec.origin).resolve().parent.parent
+            if folder.name in ("site-packages", "dist-packages"):
+                found.append(str(folder))
+    return list(dict.fromkeys(found))

@@ -1,0 +1,1 @@
+"""The worker process: the only importer of warp and numpy."""

@@ -1,0 +1,293 @@
+"""One launch with one set of arguments: its outputs, the tape's gradient, and finite differences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from warplint.probe.worker.isolate import Stage
+from warplint.probe.worker.inputs import Arguments, Leaf, views
+from warplint.probe.worker.numerics import Estimate, differentiate, judge
+
+# How many components of one array are screened for influence, and how many of those are compared.
+_SCREENED = 200
+_COMPARED = 16
+
+
+class Buffer:
+    """The contents of an array, restored and read many times. On the CPU device host views are used."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+        self._view = array.numpy() if array.device.is_cpu else None
+        self.initial: np.ndarray = np.array(array.numpy(), copy=True)
+
+    def restore(self) -> None:
+        """Puts the initial contents back."""
+        self.write(self.initial)
+
+    def write(self, data: np.ndarray) -> None:
+        if self._view is not None:
+            self._view[...] = data
+        else:
+            self.array.assign(data)
+
+    def read(self) -> np.ndarray:
+        """The contents now; not to be kept."""
+        return self._view if self._view is not None else self.array.numpy()
+
+
+@dataclass
+class Compared:
+    """One component: the tape's derivative of the objective against finite differences."""
+
+    label: str
+    leaf: str
+    tape: float
+    estimate: Estimate
+    verdict: str
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "label": self.label,
+            "input": self.leaf,
+            "tape": self.tape,
+            "finite_difference": self.estimate.value,
+            "estimated_error": self.estimate.error,
+            "verdict": self.verdict,
+        }
+
+
+@dataclass
+class Comparison:
+    """What one input set showed."""
+
+    compared: list[Compared] = field(default_factory=list)
+    problem: str = ""
+
+    def count(self, verdict: str) -> int:
+        return sum(one.verdict == verdict for one in self.compared)
+
+
+class Experiment:
+    """A kernel with its arguments; every evaluation starts from the same contents.
+
+    The objective is a fixed random projection of the final contents of all float arrays that the launch changes.
+    """
+
+    def __init__(self, kernel: Any, arguments: Arguments, device: str, seed: int) -> None:
+        self.kernel = kernel
+        self.arguments = arguments
+        self.device = device
+        self.rng = np.random.default_rng(seed)
+        self.buffers = {id(array): Buffer(array) for array in arguments.arrays}
+        self.leaves = arguments.leaves
+        self._command: Any = None
+        self.outputs: list[tuple[Leaf, str]] = []
+        self.weights = np.zeros(0)
+
+    # --- forward ---
+
+    def launch(self) -> None:
+        """Restores all arrays and launches the kernel, off any tape."""
+        for buffer in self.buffers.values():
+            buffer.restore()
+        self.relaunch()
+
+    def relaunch(self) -> None:
+        if self._command is None:
+            self._command = wp.launch(
+                self.kernel,
+                dim=self.arguments.dim,
+                inputs=self.arguments.values,
+                device=self.device,
+                record_cmd=True,
+                record_tape=False,
+            )
+        self._command.launch()
+        if self.device != "cpu":
+            wp.synchronize_device(self.device)
+
+    def choose_outputs(self) -> np.ndarray:
+        """Runs once, finds what changed, draws the projection; returns the outputs."""
+        self.launch()
+        parts: list[np.ndarray] = []
+        for leaf in self.leaves:
+            buffer = self.buffers[id(leaf.array)]
+            after = dict(views(buffer.read()))
+            for name, before in views(buffer.initial):
+                if leaf.written or not np.array_equal(before, after[name], equal_nan=True):
+                    self.outputs.append((leaf, name))
+                    parts.append(self.rng.uniform(0.5, 1.5, before.size) * self.rng.choice([-1.0, 1.0], before.size))
+        self.weights = np.concatenate(parts) if parts else np.zeros(0)
+        return self.result()
+
+    def result(self) -> np.ndarray:
+        """The objective's terms before projection, as float64."""
+        found = []
+        for leaf, name in self.outputs:
+            data = dict(views(self.buffers[id(leaf.array)].read()))[name]
+            found.append(np.asarray(data, dtype=np.float64).ravel())
+        return np.concatenate(found) if found else np.zeros(0)
+
+    def evaluate(self, leaf: Leaf, name: str, index: tuple[int, ...], value: float) -> np.ndarray:
+        """The outputs with one input component set to ``value``."""
+        for buffer in self.buffers.values():
+            buffer.restore()
+        buffer = self.buffers[id(leaf.array)]
+        if self.device == "cpu":
+            dict(views(buffer.read()))[name][index] = value
+        else:
+            data = np.array(buffer.initial, copy=True)
+            dict(views(data))[name][index] = value
+            buffer.write(data)
+        self.relaunch()
+        return self.result()
+
+    # --- reverse ---
+
+    def gradient(self) -> dict[tuple[int, str], np.ndarray]:
+        """The tape's gradient of the projected objective, by leaf number and field."""
+        for buffer in self.buffers.values():
+            buffer.restore()
+        for leaf in self.leaves:
+            leaf.array.grad.zero_()
+        tape = wp.Tape()
+        with tape:
+            wp.launch(self.kernel, dim=self.arguments.dim, inputs=self.arguments.values, device=self.device)
+        seeds = {id(leaf.array): np.zeros_like(self.buffers[id(leaf.array)].initial) for leaf, _ in self.outputs}
+        offset = 0
+        for leaf, name in self.outputs:
+            target = dict(views(seeds[id(leaf.array)]))[name]
+            target[...] = self.weights[offset : offset + target.size].reshape(target.shape)
+            offset += target.size
+        for leaf in self.leaves:
+            if id(leaf.array) in seeds:
+                Buffer(leaf.array.grad).write(seeds[id(leaf.array)])
+        tape.backward()
+        if self.device != "cpu":
+            wp.synchronize_device(self.device)
+        found: dict[tuple[int, str], np.ndarray] = {}
+        for number, leaf in enumerate(self.leaves):
+            for name, data in views(np.array(leaf.array.grad.numpy(), copy=True)):
+                found[number, name] = data
+        return found
+
+    # --- comparison ---
+
+    def compare(self, stage: Stage, directed: bool = False) -> Comparison:
+        """The tape against finite differences, for the components that matter.
+
+        ``directed`` asks only for components whose tape gradient is not finite, and bears outputs that are not.
+        """
+        base = self.choose_outputs()
+        if not self.outputs:
+            return Comparison(problem="the launch changes no float array")
+        finite = np.isfinite(base)
+        if not finite.all():
+            if not directed or not finite.any():
+                return Comparison(problem="the forward result is not finite at the inputs tried")
+            self.weights[~finite] = 0.0
+        self.launch()
+        if not np.array_equal(self.result(), base, equal_nan=True):
+            return Comparison(problem="two launches with the same inputs differ")
+        stage.set("backward")
+        gradient = self.gradient()
+        stage.set("differences")
+        if directed and all(np.isfinite(data).all() for data in gradient.values()):
+            return Comparison()
+        result = Comparison()
+        for number, leaf in enumerate(self.leaves):
+            if leaf.read:
+                for name, initial in views(self.buffers[id(leaf.array)].initial):
+                    if directed and np.isfinite(gradient[number, name]).all():
+                        continue
+                    result.compared += self._leaf(leaf, name, initial, gradient[number, name], base)
+        return result
+
+    def _leaf(
+        self, leaf: Leaf, name: str, initial: np.ndarray, gradient: np.ndarray, base: np.ndarray
+    ) -> list[Compared]:
+        chosen = self._influential(leaf, name, initial, gradient, base)
+        single = initial.dtype == np.float32
+        estimates = []
+        for index in chosen:
+            x = float(initial[index])
+            estimates.append(
+                differentiate(
+                    lambda value, index=index: self.evaluate(leaf, name, index, value), base, self.weights, x, single
+                )
+            )
+        sizes = [abs(estimate.value) for estimate in estimates if np.isfinite(estimate.value)]
+        sizes += [abs(float(gradient[index])) for index in chosen if np.isfinite(gradient[index])]
+        scale = max(sizes, default=0.0)
+        return [
+            Compared(
+                f"{leaf.label}{list(index)}{name}",
+                leaf.label,
+                float(gradient[index]),
+                estimate,
+                judge(float(gradient[index]), estimate, scale),
+            )
+            for index, estimate in zip(chosen, estimates)
+        ]
+
+    def _influential(
+        self, leaf: Leaf, name: str, initial: np.ndarray, gradient: np.ndarray, base: np.ndarray
+    ) -> list[tuple[int, ...]]:
+        """Components that the launch does something with, or that the tape thinks so: at most a few, at random.
+
+        A component that only stays in its array (the gradient is its own weight, and its own output follows it)
+        says nothing about the kernel and is left out.
+        """
+        rank = leaf.array.ndim
+        own = self._own(leaf, name)
+        passive = np.zeros(initial.shape) if own is None else self.weights[own].reshape(initial.shape)
+        touched = np.zeros(initial.shape, dtype=bool) if own is None else self._touched(leaf, name, initial, own)
+        everything = list(np.ndindex(*initial.shape))
+        self.rng.shuffle(everything)
+        loud = [index for index in everything if not np.isclose(gradient[index], passive[index], rtol=1e-6, atol=0.0)]
+        taken = set(loud)
+        silent = [index for index in everything if touched[index] and index not in taken]
+        taken.update(silent)
+        near = [index for index in everything if index not in taken and max(index[:rank], default=0) < 5]
+        others = self.weights != 0.0
+        for index in near[:_SCREENED]:
+            counted = others
+            if own is not None:
+                counted = others.copy()
+                counted[own.start + int(np.ravel_multi_index(index, initial.shape))] = False
+            x = float(initial[index])
+            moved = self.evaluate(leaf, name, index, x + 0.03 * max(abs(x), 0.5))
+            if not np.array_equal(moved[counted], base[counted], equal_nan=True):
+                silent.append(index)
+        loud.sort(key=lambda index: bool(np.isfinite(gradient[index])))  # what is not finite comes first
+        half = _COMPARED // 2
+        return silent[: max(half, _COMPARED - len(loud))] + loud[: max(half, _COMPARED - len(silent))]
+
+    def _own(self, leaf: Leaf, name: str) -> slice | None:
+        """Where the outputs hold this leaf's own contents, None if it is no output."""
+        offset = 0
+        for other, field_name in self.outputs:
+            size = dict(views(self.buffers[id(other.array)].initial))[field_name].size
+            if other is leaf and field_name == name:
+                return slice(offset, offset + size)
+            offset += size
+        return None
+
+    def _touched(self, leaf: Leaf, name: str, initial: np.ndarray, own: slice) -> np.ndarray:
+        """The components whose final contents do not simply follow their initial contents."""
+        for buffer in self.buffers.values():
+            buffer.restore()
+        buffer = self.buffers[id(leaf.array)]
+        data = np.array(buffer.initial, copy=True)
+        target = dict(views(data))[name]
+        target *= self.rng.choice([0.99, 1.01], initial.shape).astype(initial.dtype)
+        target += initial.dtype.type(0.003)
+        start = np.array(target, dtype=np.float64, copy=True).ravel()
+        buffer.write(data)
+        self.relaunch()
+        return np.asarray(self.result()[own] != start).reshape(initial.shape)

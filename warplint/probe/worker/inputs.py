@@ -1,0 +1,330 @@
+"""Arguments for a kernel's signature, drawn so that indices stay in range and values stay tame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from warplint.probe.worker.compat import array_class, types
+from warplint.probe.worker.handles import Unsupported, make_handle, make_texture, texture_rank
+from warplint.probe.worker.usage import Path, Usage, Use
+
+_FLOATS = (wp.float16, wp.float32, wp.float64)
+_INTS = (wp.int8, wp.uint8, wp.int16, wp.uint16, wp.int32, wp.uint32, wp.int64, wp.uint64)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """How one input set is drawn.
+
+    ``threads`` is the launch size in each dimension; ``extent`` the size of one-dimensional arrays (others are
+    smaller); ``limit`` bounds integers that index; ``count`` is the value of integers that bound loops;
+    ``signs`` allows negative numbers; ``directed`` draws from special values (zeros, ties, large numbers).
+    """
+
+    seed: int
+    threads: int = 1
+    extent: int = 12
+    limit: int = 3
+    count: int = 3
+    signs: bool = False
+    directed: bool = False
+    structure: int | None = None  # seed of integers and of what is not differentiated
+    guard: int = 0  # rows of unused memory on both sides of every array
+
+    @property
+    def structure_seed(self) -> int:
+        return self.seed if self.structure is None else self.structure
+
+
+@dataclass
+class Leaf:
+    """A float array among the arguments: where it is, and whether its initial contents matter."""
+
+    path: Path
+    array: Any
+    read: bool
+    written: bool
+
+    @property
+    def label(self) -> str:
+        """As a reader would write it: ``x``, ``state.q``."""
+        return ".".join(step for step in self.path if step != "[]")
+
+
+@dataclass
+class Arguments:
+    """Everything that one launch needs. ``keep`` holds what ids point to."""
+
+    values: list[Any]
+    dim: tuple[int, ...]
+    leaves: list[Leaf] = field(default_factory=list)
+    arrays: list[Any] = field(default_factory=list)
+    keep: list[Any] = field(default_factory=list)
+
+
+def views(data: np.ndarray, prefix: str = "") -> Iterator[tuple[str, np.ndarray]]:
+    """The float parts of an array's host data: one for plain data, one a field for structs."""
+    if data.dtype.names:
+        for name in data.dtype.names:
+            yield from views(data[name], f"{prefix}.{name}")
+    elif data.dtype in (np.float32, np.float64):
+        yield prefix, data
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What ``Any`` stands for: numbers of ``number``; parameters that are indexed become arrays if ``arrays``."""
+
+    number: Any
+    arrays: bool = True
+
+
+def choices() -> list[Choice]:
+    """What is tried for generic signatures, in order."""
+    return [Choice(wp.float32), Choice(wp.vec3f), Choice(wp.float32, arrays=False), Choice(wp.vec3f, arrays=False), Choice(wp.mat33f)]
+
+
+def concrete(kind: Any, choice: Choice, use: Use | None = None) -> Any:
+    """``kind`` with what is generic in it made concrete; ``use`` is how the argument (or the element) is used."""
+    if not types.type_is_generic(kind):
+        return kind
+    if types.is_array(kind):
+        return wp.array(dtype=concrete(kind.dtype, choice, use), ndim=kind.ndim)
+    scalar = getattr(kind, "_wp_scalar_type_", None)
+    if scalar is not None:
+        hint = getattr(kind, "_wp_generic_type_str_", "")
+        shape = tuple(size if isinstance(size, int) and size > 0 else 3 for size in kind._shape_)
+        number = wp.float32 if types.type_is_generic(scalar) else scalar
+        if scalar is getattr(types, "Int", None):
+            number = wp.int32
+        if hint == "quat_t":
+            return types.quaternion(dtype=number)
+        if hint == "transform_t":
+            return types.transformation(dtype=number)
+        return types.vector(shape[0], number) if len(shape) == 1 else types.matrix(shape, number)
+    if kind is getattr(types, "Int", None) or (use is not None and (use.index_of or use.bound or use.bits)):
+        return wp.int32
+    if kind in (getattr(types, "Float", None), getattr(types, "Scalar", None)):
+        return wp.float32
+    if use is not None and use.subscripts and choice.arrays:
+        return wp.array(dtype=choice.number, ndim=use.subscripts)
+    return choice.number
+
+
+class Draw:
+    """Draws the arguments of one launch."""
+
+    def __init__(self, usage: Usage, profile: Profile, device: str) -> None:
+        self.usage = usage
+        self.profile = profile
+        self.device = device
+        self.floats = np.random.default_rng(profile.seed * 7919 + 13)
+        self.ints = np.random.default_rng(profile.structure_seed * 104729 + 7)
+        self.keep: list[Any] = []
+        self.leaves: list[Leaf] = []
+        self.arrays: list[Any] = []
+
+    def arguments(self, types: dict[str, Any]) -> Arguments:
+        """Values for parameters of the given types, in order."""
+        values = [self.value((name,), kind) for name, kind in types.items()]
+        dim = (self.profile.threads,) * self.usage.rank
+        return Arguments(values, dim, self.leaves, self.arrays, self.keep)
+
+    def value(self, path: Path, kind: Any) -> Any:
+        """One argument, or one field of a struct."""
+        if types.is_array(kind):
+            return self.array(path, kind)
+        if hasattr(kind, "vars") and hasattr(kind, "cls"):
+            instance = kind()
+            for name, variable in kind.vars.items():
+                setattr(instance, name, self.value((*path, name), variable.type))
+            return instance
+        if getattr(kind, "_wp_scalar_type_", None) is not None:
+            return kind(*np.ravel(self.composite(kind, ())).tolist())
+        if kind in (float, int, bool, *_FLOATS, *_INTS, wp.bool):
+            return self.scalar(path, kind)
+        if texture_rank(kind):
+            texture = make_texture(kind, self.ints, self.device)
+            self.keep.append(texture)
+            return texture
+        raise Unsupported(f"argument `{'.'.join(path)}` has the type {_name(kind)}, for which no value can be made")
+
+    # --- scalars ---
+
+    def scalar(self, path: Path, kind: Any) -> Any:
+        use = self.usage.uses.get(path, Use())
+        if kind in (float, *_FLOATS):
+            return float(self.real(use, ()))
+        if kind in (bool, wp.bool):
+            return bool(self.ints.integers(0, 2))
+        if use.handle is not None:
+            return self.handle(use.handle)
+        if use.bound and not use.index_of:
+            return self.profile.count
+        return int(self.integers(use, ()))
+
+    def handle(self, kind: str) -> Any:
+        item = make_handle(kind, self.ints, self.device)
+        self.keep.append(item)
+        return item.id
+
+    def integers(self, use: Use, shape: tuple[int, ...]) -> np.ndarray:
+        """Integers: what they are compared with, or small numbers; one of each where they index a store."""
+        size = int(np.prod(shape, dtype=int))
+        if use.chained:
+            # each element points to the one before it, and the first to none; or the other way round, for a few
+            if self.profile.threads > 1:
+                return (np.arange(size) - 1).reshape(shape)
+            following = np.arange(size) + 1
+            return np.where(following < min(size, 4), following, -1).reshape(shape)
+        if use.offsets:
+            step = max(1, min(self.profile.count - 1, 3))
+            return (np.arange(size) * step).clip(0, self.profile.extent - 1).reshape(shape)
+        if use.bound and not use.index_of:
+            return np.full(shape, self.profile.count)
+        limit = self.profile.limit
+        order = self.ints.permutation(limit)
+        values = order[np.arange(size) % limit]
+        constants = sorted(int(value) for value in use.constants if float(value).is_integer())
+        if constants:
+            near = sorted({*constants, *(value + 1 for value in constants)})
+            if use.index_of:
+                near = [value for value in near if -1 <= value < limit] or [0]
+            chosen = self.ints.choice(near, size)
+            values = np.where(self.ints.random(size) < (0.3 if use.index_of else 0.7), chosen, values)
+        elif use.bits:
+            values = self.ints.integers(0, 16, size)
+        if use.divides:
+            values = np.where(values == 0, 1, values)
+        return values.reshape(shape)
+
+    # --- floats ---
+
+    def real(self, use: Use, shape: tuple[int, ...]) -> np.ndarray:
+        values = self.floats.uniform(0.3, 1.5, shape)
+        if self.profile.signs:
+            values = values * self.floats.choice([-1.0, 1.0], shape)
+        if self.profile.directed:
+            special = [0.0, 0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -30.0, 100.0, -100.0, 1e-4]
+            special += [number for constant in use.constants for number in (constant, -constant, 2.0 * constant)]
+            values = np.where(self.floats.random(shape) < 0.7, self.floats.choice(special, shape), values)
+        elif use.constants and self.floats.random() < 0.5:
+            # on both sides of what the kernel compares with
+            centre = float(self.floats.choice(sorted(use.constants)))
+            if abs(centre) < 1e4:
+                spread = max(abs(centre), 0.5) * 0.7
+                values = centre + self.floats.uniform(0.1, 1.0, shape) * spread * self.floats.choice([-1.0, 1.0], shape)
+        return np.asarray(values)
+
+    def composite(self, kind: Any, shape: tuple[int, ...], use: Use | None = None) -> np.ndarray:
+        """Vectors, matrices, quaternions and transforms, with the value's own shape last."""
+        inner = tuple(kind._shape_)
+        scalar = kind._wp_scalar_type_
+        if scalar not in (*_FLOATS, float):
+            return self.integers(use or Use(), (*shape, *inner))
+        values = self.real(use or Use(), (*shape, *inner))
+        if self.profile.directed and self.floats.random() < 0.6:
+            zero = self.floats.random(shape) < 0.3
+            values[zero] = 0.0
+            return values
+        hint = getattr(kind, "_wp_generic_type_str_", "")
+        if hint == "quat_t":
+            return _unit(values, self.floats)
+        if hint == "transform_t":
+            values[..., 3:] = _unit(values[..., 3:], self.floats)
+        elif len(inner) == 2 and inner[0] == inner[1]:
+            # close to the identity: invertible, and positive definite
+            values = np.eye(inner[0]) * self.floats.uniform(0.8, 1.5) + 0.2 * (values + values.swapaxes(-1, -2)) / inner[0]
+        return values
+
+    # --- arrays ---
+
+    def shape(self, ndim: int) -> tuple[int, ...]:
+        """Extents: generous in one dimension, so that index arithmetic stays inside."""
+        extent = self.profile.extent
+        return (extent,) * ndim if ndim < 3 else (max(4, extent // 2),) * ndim
+
+    def array(self, path: Path, kind: Any) -> Any:
+        if array_class(kind, wp.indexedarray):
+            base = self.array(path, wp.array(dtype=kind.dtype, ndim=kind.ndim))
+            indices = [wp.array(np.arange(n), dtype=int, device=self.device) for n in base.shape]
+            return wp.indexedarray(base, indices)
+        if not array_class(kind, wp.array):
+            raise Unsupported(f"argument `{'.'.join(path)}` is a {type(kind).__name__}, for which no value can be made")
+        shape = self.shape(kind.ndim)
+        dtype = kind.dtype
+        if texture_rank(dtype):
+            textures = [make_texture(dtype, self.ints, self.device) for _ in range(shape[0])]
+            self.keep += textures
+            return wp.array(textures, dtype=dtype, device=self.device)
+        use = self.usage.uses.get(path, Use())
+        element = (*path, "[]")
+        data = self.contents(element, dtype, shape)
+        grows = _differentiable(dtype)
+        array = self.allocate(data, dtype, grows)
+        self.arrays.append(array)
+        if grows:
+            array.grad.zero_()
+            reads = use.loads or any(
+                one.loads for other, one in self.usage.uses.items() if other[: len(path)] == path and other != path
+            )
+            self.leaves.append(Leaf(path, array, reads, use.stores or use.atomics))
+        return array
+
+    def allocate(self, data: np.ndarray, dtype: Any, grows: bool) -> Any:
+        """A Warp array with these contents; a slice of a larger one where a guard is asked for."""
+        guard = self.profile.guard
+        if not guard:
+            return wp.array(data, dtype=dtype, device=self.device, requires_grad=grows)
+        wide = np.zeros((data.shape[0] + 2 * guard, *data.shape[1:]), dtype=data.dtype)
+        wide[guard : guard + data.shape[0]] = data
+        whole = wp.array(wide, dtype=dtype, device=self.device, requires_grad=grows)
+        self.keep.append(whole)
+        return whole[guard : guard + data.shape[0]]
+
+    def contents(self, path: Path, dtype: Any, shape: tuple[int, ...]) -> np.ndarray:
+        """Host data for elements of ``dtype``."""
+        use = self.usage.uses.get(path, Use())
+        if hasattr(dtype, "vars") and hasattr(dtype, "cls"):
+            data = np.zeros(shape, dtype=dtype.numpy_dtype())
+            for name, variable in dtype.vars.items():
+                if types.is_array(variable.type):
+                    raise Unsupported(f"argument `{path[0]}` is an array of structs that hold arrays")
+                data[name] = self.contents((*path, name), variable.type, shape)
+            return data
+        if getattr(dtype, "_wp_scalar_type_", None) is not None:
+            return self.composite(dtype, shape, use).astype(_numpy(dtype._wp_scalar_type_))
+        if dtype in (bool, wp.bool):
+            return self.ints.integers(0, 2, shape).astype(bool)
+        if dtype in (float, *_FLOATS):
+            return self.real(use, shape).astype(_numpy(dtype))
+        if dtype in (int, *_INTS):
+            if use.handle is not None:
+                return np.full(shape, int(self.handle(use.handle)), dtype=np.uint64)
+            return self.integers(use, shape).astype(_numpy(dtype))
+        raise Unsupported(f"argument `{path[0]}` has elements of type {_name(dtype)}, for which no value can be made")
+
+
+def _differentiable(dtype: Any) -> bool:
+    if hasattr(dtype, "vars") and hasattr(dtype, "cls"):
+        return any(_differentiable(variable.type) for variable in dtype.vars.values())
+    scalar = getattr(dtype, "_wp_scalar_type_", dtype)
+    return scalar in (float, wp.float32, wp.float64)
+
+
+def _numpy(scalar: Any) -> Any:
+    return types.warp_type_to_np_dtype.get({int: wp.int32, float: wp.float32}.get(scalar, scalar), np.float32)
+
+
+def _unit(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    values = rng.normal(size=values.shape)
+    return values / np.linalg.norm(values, axis=-1, keepdims=True)
+
+
+def _name(kind: Any) -> str:
+    return getattr(kind, "__name__", None) or str(kind)

@@ -1,0 +1,215 @@
+"""Running a function in a child process, so that a crash, a hang or a memory eater is only a result."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import resource
+import select
+import signal
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PR_SET_PDEATHSIG = 1
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a child: its result, or how it ended. ``stderr`` is what it wrote there (the tail)."""
+
+    result: Any
+    ended: str  # "returned", "timeout", "memory", "signal N", "exit N"
+    stage: str
+    stderr: str
+
+
+def die_with_parent() -> None:
+    """Makes the kernel kill this process when its parent ends (Linux only)."""
+    if not sys.platform.startswith("linux"):
+        return
+    parent = os.getppid()
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def address_space() -> int:
+    """The bytes of address space in use, 0 where that cannot be told."""
+    try:
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmSize:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return 0
+
+
+def limit(memory_mb: int, seconds: float) -> None:
+    """Limits this process: memory beyond what it has now, processor time, file size, no core files."""
+    used = address_space()
+    if used:
+        most = used + memory_mb * 1024 * 1024
+        _lower(resource.RLIMIT_AS, most)
+    _lower(resource.RLIMIT_CPU, int(seconds) + 2)
+    _lower(resource.RLIMIT_FSIZE, 256 * 1024 * 1024)
+    _lower(resource.RLIMIT_CORE, 0)
+
+
+def _lower(which: int, value: int) -> None:
+    _, hard = resource.getrlimit(which)
+    if hard != resource.RLIM_INFINITY:
+        value = min(value, hard)
+    resource.setrlimit(which, (value, value))
+
+
+class Stage:
+    """What a child is doing, readable by its parent after the child died."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def set(self, name: str) -> None:
+        self._path.write_text(name)
+
+    def get(self) -> str:
+        try:
+            return self._path.read_text()
+        except OSError:
+            return ""
+
+
+class Child:
+    """A forked child that runs ``work(stage)`` and sends back its result as JSON."""
+
+    def __init__(
+        self,
+        work: Callable[[Stage], Any],
+        scratch: Path,
+        seconds: float,
+        memory_mb: int | None = None,
+        leader: bool = False,
+    ) -> None:
+        self.deadline = time.monotonic() + seconds
+        self._leader = leader
+        name = f"{os.getpid()}-{time.monotonic_ns()}"
+        self._stage = Stage(scratch / f"stage-{name}")
+        self._errors = scratch / f"stderr-{name}"
+        reading, writing = os.pipe()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self.pid = os.fork()
+        if self.pid == 0:
+            os.close(reading)
+            _child(work, self._stage, self._errors, writing, seconds, memory_mb, leader)
+        os.close(writing)
+        self._pipe = reading
+        self._data = bytearray()
+
+    def poll(self, wait: float) -> bool:
+        """Reads what is there for up to ``wait`` seconds; True once the child has ended or must be ended."""
+        if time.monotonic() >= self.deadline:
+            return True
+        ready, _, _ = select.select([self._pipe], [], [], wait)
+        if not ready:
+            return False
+        chunk = os.read(self._pipe, 1 << 20)
+        if chunk:
+            self._data += chunk
+            return len(self._data) > 64 * 1024 * 1024
+        return True
+
+    def finish(self) -> Outcome:
+        """Ends the child if it still runs, with everything that it started, and says what became of it."""
+        late = time.monotonic() >= self.deadline
+        if late:
+            os.kill(self.pid, signal.SIGKILL)
+        if self._leader:
+            # children of the child; the group exists until the child is waited for
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                if late or self._ended():
+                    os.killpg(self.pid, signal.SIGKILL)
+        _, status = os.waitpid(self.pid, 0)
+        os.close(self._pipe)
+        stderr = _tail(self._errors)
+        stage = self._stage.get()
+        if late:
+            return Outcome(None, "timeout", stage, stderr)
+        if os.WIFSIGNALED(status):
+            number = os.WTERMSIG(status)
+            ended = "timeout" if number == signal.SIGXCPU else f"signal {signal.Signals(number).name}"
+            return Outcome(None, ended, stage, stderr)
+        code = os.WEXITSTATUS(status)
+        if code == MEMORY:
+            return Outcome(None, "memory", stage, stderr)
+        try:
+            return Outcome(json.loads(self._data), "returned", stage, stderr)
+        except ValueError:
+            return Outcome(None, f"exit {code}", stage, stderr)
+
+    def _ended(self) -> bool:
+        """Waits until the child is a zombie, without reaping it."""
+        os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+        return True
+
+
+def run(work: Callable[[Stage], Any], scratch: Path, seconds: float, memory_mb: int | None = None) -> Outcome:
+    """Runs ``work`` in a child to its end."""
+    child = Child(work, scratch, seconds, memory_mb)
+    while not child.poll(0.05):
+        pass
+    return child.finish()
+
+
+#: Exit status of a child that ran out of memory in Python.
+MEMORY = 77
+
+
+def _child(
+    work: Callable[[Stage], Any],
+    stage: Stage,
+    errors: Path,
+    pipe: int,
+    seconds: float,
+    memory_mb: int | None,
+    leader: bool,
+) -> None:
+    """The life of a child; never returns."""
+    code = 1
+    try:
+        if leader:
+            os.setpgid(0, 0)
+        die_with_parent()
+        os.dup2(os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), 2)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        if memory_mb is not None:
+            limit(memory_mb, seconds)
+        data = json.dumps(work(stage)).encode()
+        while data:
+            data = data[os.write(pipe, data) :]
+        code = 0
+    except MemoryError:
+        code = MEMORY
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+        sys.stderr.flush()
+    finally:
+        # no clean-up of what the parent still uses (temporary folders, precompiled headers)
+        os._exit(code)
+
+
+def _tail(path: Path) -> str:
+    try:
+        data = path.read_bytes()
+        path.unlink()
+    except OSError:
+        return ""
+    return data[-4000:].decode("utf-8", "replace")

@@ -1,0 +1,291 @@
+"""The probe of one kernel or func: draw inputs, launch under a tape, compare with finite differences, decide."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import warp as wp
+
+from warplint.probe.worker import isolate
+from warplint.probe.worker.account import Account, inconclusive, may_race
+from warplint.probe.worker.compat import flush_c
+from warplint.probe.worker.experiment import Experiment
+from warplint.probe.worker.handles import Unsupported
+from warplint.probe.worker.inputs import Choice, Draw, Profile, choices
+from warplint.probe.worker.loading import (
+    DoesNotCompile,
+    backward_disabled,
+    compile_kernel,
+    forward_only,
+    load_script,
+    overload,
+    wrap,
+)
+from warplint.probe.worker.usage import Usage
+
+# How many input sets are drawn at most.
+_ATTEMPTS = 48
+
+
+class KernelJob:
+    """One job: ``plan`` as ``warplint.probe.jobs`` writes it, run within ``seconds``.
+
+    All flagged places of one kernel share the input sets; each has an account of its own.
+    """
+
+    def __init__(self, job: dict[str, Any], scratch: Path, device: str, seconds: float) -> None:
+        self.script: str = job["script"]
+        self.twin: str | None = job.get("twin")
+        self.plan: dict[str, Any] = job["plan"]
+        self.marks: list[dict[str, Any]] = self.plan["marks"]
+        self.scratch = scratch
+        self.device = device
+        self.deadline = time.monotonic() + seconds
+        self.check: str = self.plan["check"]
+        self.overruns = 0
+
+    # --- the whole ---
+
+    def run(self) -> dict[str, Any]:
+        """``verdicts``: one for each mark, as JSON."""
+        verdicts: list[dict[str, Any] | None] = [None] * len(self.marks)
+        for position, target in enumerate(self.plan["targets"]):
+            # leave time for the callers where the func itself cannot be decided
+            share = (self.deadline - time.monotonic()) / (len(self.plan["targets"]) - position)
+            for number, found in self._target(target, verdicts, time.monotonic() + share).items():
+                known = verdicts[number]
+                if known is None or found["verdict"] != "inconclusive":
+                    verdicts[number] = found
+            if all(found is not None and found["verdict"] != "inconclusive" for found in verdicts):
+                break
+        return {"verdicts": verdicts}
+
+    def _target(
+        self, target: str, verdicts: list[dict[str, Any] | None], deadline: float
+    ) -> dict[int, dict[str, Any]]:
+        """Verdicts on the marks that are still open, from one kernel or func."""
+        open_marks = [n for n, found in enumerate(verdicts) if found is None or found["verdict"] == "inconclusive"]
+        reason = ""
+        try:
+            for choice in self._choices(target):
+                try:
+                    kernel, twin = self._compiled(target, choice)
+                except DoesNotCompile as error:
+                    reason = reason or str(error)
+                    continue
+                if backward_disabled(kernel):
+                    reason = "the kernel is compiled without backward, so there is no adjoint to check"
+                    break
+                return self._probe(target, choice, kernel, twin, open_marks, deadline)
+        except (Unsupported, DoesNotCompile) as error:
+            reason = str(error)
+        return {number: inconclusive(reason) for number in open_marks}
+
+    def _choices(self, target: str) -> list[Choice]:
+        """What ``Any`` may stand for; one entry where nothing is generic."""
+        module = self._module(self.script)
+        item = getattr(module, target)
+        args = item.adj.args if isinstance(item, wp.Kernel) else ()
+        generic = getattr(item, "is_generic", False) or (not args and bool(getattr(item, "user_templates", None)))
+        return choices() if generic else choices()[:1]
+
+    def _compiled(self, target: str, choice: Choice, release: bool = False) -> tuple[Any, Any]:
+        """The kernel and its counting twin, compiled."""
+        wp.config.mode = "release" if release else "debug"
+        suffix = "_release" if release else ""
+        kernel = self._kernel(self._module(self.script, suffix), target, choice, suffix)
+        compile_kernel(kernel, self.device)
+        twin = None
+        if self.twin is not None and not release:
+            module = self._module(self.twin, "_twin")
+            twin = self._kernel(module, target, choice, "_twin")
+            forward_only(twin)
+            compile_kernel(twin, "cpu")
+        return kernel, twin
+
+    def _module(self, text: str, suffix: str = "") -> ModuleType:
+        return load_script(text, self.scratch, suffix)
+
+    def _kernel(self, module: ModuleType, target: str, choice: Choice, suffix: str) -> Any:
+        item = getattr(module, target)
+        if not isinstance(item, wp.Kernel):
+            return wrap(item, choice, self.scratch, suffix)
+        return overload(item, choice) if item.is_generic else item
+
+    # --- input sets ---
+
+    def _probe(
+        self, target: str, choice: Choice, kernel: Any, twin: Any, open_marks: list[int], deadline: float
+    ) -> dict[int, dict[str, Any]]:
+        usage = Usage(kernel)
+        races = may_race(usage)
+        accounts = {number: Account(self.check, races) for number in open_marks}
+        ladder = _Ladder(directed=self.check == "finite-adjoint")
+        shared: Counter[str] = Counter()
+        release: tuple[Any, Usage] | None = None
+        for profile in ladder:
+            waiting = [number for number, account in accounts.items() if account.verdict is None]
+            if not waiting:
+                break
+            left = deadline - time.monotonic()
+            if left < 0.2 or self.overruns >= 2:
+                shared["it does not finish within the time limit"] += 1000
+                break
+            outcome = self._attempt(kernel, twin, usage, profile, left, waiting)
+            if outcome.ended == "signal SIGILL" and outcome.stage == "backward":
+                # The reverse sweep reads or writes outside an array that the forward sweep stays in.
+                if release is None:
+                    loaded, _ = self._compiled(target, choice, release=True)
+                    release = (loaded, Usage(loaded))
+                guarded = replace(profile, guard=64)
+                outcome = self._attempt(release[0], twin, release[1], guarded, left, waiting)
+            if outcome.ended != "returned":
+                self._failed(outcome, ladder, shared)
+                continue
+            found = outcome.result
+            for number in waiting:
+                account = accounts[number]
+                if self._reached(number, found["hits"], profile.threads**usage.rank):
+                    account.add(profile, found)
+                else:
+                    account.reasons["no input drawn runs the flagged line"] += 1
+            self._steer(ladder, profile, [accounts[number] for number in waiting])
+        return {number: account.result(shared) for number, account in accounts.items()}
+
+    def _steer(self, ladder: _Ladder, profile: Profile, accounts: list[Account]) -> None:
+        """Decides what to draw next from what the open accounts still need."""
+        if any(account.suspects_race for account in accounts):
+            # A race between threads is no wrong adjoint: what one thread alone shows decides.
+            ladder.single = True
+        elif any(account.last_wrong is profile and account.verdict is None for account in accounts):
+            ladder.again(profile)
+
+    def _reached(self, number: int, hits: dict[str, int] | None, threads: int) -> bool:
+        mark = self.marks[number]
+        if hits is None or not mark["counted"]:
+            return True
+        reached = hits.get(str(number), 0)
+        # what a loop carries shows only in its second iteration
+        return reached >= min(2 * threads, 4) if mark["in_loop"] else reached > 0
+
+    def _attempt(
+        self, kernel: Any, twin: Any, usage: Usage, profile: Profile, left: float, waiting: list[int]
+    ) -> isolate.Outcome:
+        def work(stage: isolate.Stage) -> Any:
+            return self._one(kernel, twin, usage, profile, stage, waiting)
+
+        return isolate.run(work, self.scratch, min(left, 10.0))
+
+    def _one(
+        self, kernel: Any, twin: Any, usage: Usage, profile: Profile, stage: isolate.Stage, waiting: list[int]
+    ) -> dict[str, Any]:
+        """In the child: one input set."""
+        stage.set("inputs")
+        hits = None
+        if twin is not None:
+            twin_usage = Usage(twin)
+            draw = Draw(twin_usage, profile, "cpu")
+            arguments = draw.arguments({argument.label: argument.type for argument in twin.adj.args})
+            stage.set("forward")
+            hits = _count(twin, arguments, self.scratch)
+            threads = profile.threads**twin_usage.rank
+            if not any(self._reached(number, hits, threads) for number in waiting):
+                return {"hits": hits, "problem": "", "compared": []}
+        draw = Draw(usage, profile, self.device)
+        arguments = draw.arguments({argument.label: argument.type for argument in kernel.adj.args})
+        experiment = Experiment(kernel, arguments, self.device, profile.seed)
+        stage.set("forward")
+        experiment.launch()
+        comparison = experiment.compare(stage, directed=profile.directed)
+        return {
+            "hits": hits,
+            "problem": comparison.problem,
+            "compared": [one.as_json() for one in comparison.compared],
+        }
+
+    def _failed(self, outcome: isolate.Outcome, ladder: _Ladder, reasons: Counter[str]) -> None:
+        """Notes why an input set gave nothing, and asks for others. Raises Unsupported where none will."""
+        if outcome.ended == "timeout":
+            self.overruns += 1
+            reasons["it does not finish within the time limit"] += 1
+        elif outcome.ended == "memory":
+            reasons["it needs more memory than the limit allows"] += 1
+            self.overruns += 1
+        elif "Assertion failed" in outcome.stderr:
+            if re.search(r"At '[^']*(array|indexedarray|fabric)\w*\.h", outcome.stderr):
+                reasons["it reads or writes outside an array at the inputs drawn"] += 1
+                ladder.roomier()
+            else:
+                reasons["an assertion in the kernel, or in Warp, fails at the inputs drawn"] += 1
+        elif outcome.ended.startswith("signal"):
+            reasons[f"it crashes ({outcome.ended.partition(' ')[2]})"] += 1
+            ladder.roomier()
+        elif "Unsupported:" in outcome.stderr:
+            raise Unsupported(outcome.stderr.rpartition("Unsupported:")[2].strip())
+        elif "MemoryError" in outcome.stderr or "allocate" in outcome.stderr:
+            reasons["it needs more memory than the limit allows"] += 1
+            self.overruns += 1
+        else:
+            lines = [line for line in outcome.stderr.splitlines() if line.strip()]
+            reasons[f"the launch fails: {lines[-1][:200] if lines else outcome.ended}"] += 1
+
+
+class _Ladder:
+    """The input sets to try, in order; it adapts to what failed."""
+
+    def __init__(self, directed: bool) -> None:
+        self.directed = directed
+        self.single = False
+        self._room = 0
+        self._again: list[Profile] = []
+
+    def __iter__(self) -> Iterator[Profile]:
+        for seed in range(_ATTEMPTS):
+            while self._again:
+                yield self._again.pop()
+            yield Profile(
+                seed=seed,
+                threads=1 if self.single else (1, 3, 1, 4, 2)[seed % 5],
+                extent=(12, 24, 48, 96)[min(self._room // 2, 3)],
+                limit=(4, 3, 2, 1)[min(self._room // 3, 3)],
+                count=(3, 4, 2, 5)[seed % 4],
+                signs=seed % 2 == 1,
+                directed=self.directed,
+            )
+
+    def again(self, profile: Profile) -> None:
+        """Asks for the same integers and structure with other floats."""
+        if profile.structure is None and not self.directed:
+            for step in (1, 2):
+                self._again.append(replace(profile, seed=profile.seed + 1000 * step, structure=profile.seed))
+
+    def roomier(self) -> None:
+        """Asks for larger arrays and smaller indices."""
+        self._room += 1
+
+
+def _count(kernel: Any, arguments: Any, scratch: Path) -> dict[str, int]:
+    """How often the counting twin reaches each mark."""
+    path = scratch / f"count-{os.getpid()}"
+    flush_c()
+    saved = os.dup(1)
+    target = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+    os.dup2(target, 1)
+    try:
+        wp.launch(kernel, dim=arguments.dim, inputs=arguments.values, device="cpu", record_tape=False)
+        flush_c()
+    finally:
+        os.dup2(saved, 1)
+        os.close(saved)
+        os.close(target)
+    text = path.read_bytes()
+    path.unlink()
+    return dict(Counter(found.decode() for found in re.findall(rb"~reached (\d+)~", text)))

@@ -1,0 +1,134 @@
+"""Finite differences with an error estimate, and what a difference from them means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+#: Step sizes, relative to the size of the number that is varied: halved from the first.
+_FIRST_STEP = 0.06
+_LEVELS = 9
+# Rounding in a kernel is a few units in the last place of its results.
+_ROUNDING = 3.0
+_INSIDE = 0.3
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A derivative by finite differences.
+
+    ``error`` bounds how far ``value`` is off (infinite where nothing converged). ``left`` and ``right`` are one-sided
+    derivatives, nan where they could not be had; between them lies everything that a kink allows.
+    """
+
+    value: float
+    error: float
+    left: float = float("nan")
+    right: float = float("nan")
+
+
+NOTHING = Estimate(float("nan"), float("inf"))
+
+
+def differentiate(
+    evaluate: Callable[[float], np.ndarray], base: np.ndarray, weights: np.ndarray, x: float, single: bool = True
+) -> Estimate:
+    """The derivative of ``weights . evaluate(x)`` at ``x``, where ``base`` is ``evaluate(x)``.
+
+    ``evaluate`` rounds its argument as the kernel's arrays do (to float32 if ``single``) and returns float64. The
+    differences of outputs are taken one by one before they are summed, so that large outputs that do not change cost
+    no precision. Ridders' method: a Richardson table over step sizes, the entry whose neighbours agree best.
+    """
+    kind = np.float32 if single else np.float64
+    epsilon = float(np.finfo(kind).eps)
+    step = _FIRST_STEP * max(abs(x), 0.5)
+    widths: list[tuple[float, float]] = []
+    pairs: list[tuple[np.ndarray, np.ndarray]] = []
+    for _ in range(_LEVELS):
+        high, low = float(kind(x + step)), float(kind(x - step))
+        pairs.append((evaluate(high), evaluate(low)))
+        widths.append((high - x, x - low))
+        step *= 0.5
+    with np.errstate(all="ignore"):
+        weighed = weights != 0.0
+        moving = np.zeros(base.shape, dtype=bool)
+        for up, down in pairs:
+            moving |= (up != down) | (up != base)
+        moving &= weighed
+        # Numbers of ordinary size inside the kernel are rounded too, however small its results are; and where nothing
+        # moves at all, a derivative too small to move any output cannot be excluded.
+        size = np.nan_to_num(np.abs(weights) * np.maximum(np.abs(base), _INSIDE), posinf=0.0)
+        rounding = _ROUNDING * epsilon * float(np.sum(size[moving]) if moving.any() else np.max(size[weighed], initial=0.0))
+        central = [_sum(weights, up, down, moving) / (a + b) for (up, down), (a, b) in zip(pairs, widths)]
+        noise = [rounding / (a + b) for a, b in widths]
+        right = [_sum(weights, up, base, moving) / a for (up, _), (a, _) in zip(pairs, widths)]
+        left = [_sum(weights, base, down, moving) / b for (_, down), (_, b) in zip(pairs, widths)]
+    value, error = _extrapolate(central, noise, 4.0)
+    one_left, left_error = _extrapolate(left, [2.0 * n for n in noise], 2.0)
+    one_right, right_error = _extrapolate(right, [2.0 * n for n in noise], 2.0)
+    return Estimate(
+        value,
+        error,
+        one_left if _settled(one_left, left_error) else float("nan"),
+        one_right if _settled(one_right, right_error) else float("nan"),
+    )
+
+
+def _sum(weights: np.ndarray, after: np.ndarray, before: np.ndarray, moving: np.ndarray) -> float:
+    return float(np.sum((weights * (after - before))[moving]))
+
+
+def _settled(value: float, error: float) -> bool:
+    return bool(np.isfinite(value)) and error <= 0.05 * abs(value) + 1e-3
+
+
+def _extrapolate(values: list[float], noise: list[float], factor: float) -> tuple[float, float]:
+    """The best entry of the Richardson table over ``values``, and its error."""
+    candidates: list[tuple[float, float]] = []
+    previous: list[float] = []
+    for row, value in enumerate(values):
+        current = [value]
+        if not np.isfinite(value):
+            previous = []
+            continue
+        power = factor
+        for column in range(min(len(previous), 3)):
+            better = (power * current[column] - previous[column]) / (power - 1.0)
+            error = max(abs(better - current[column]), abs(better - previous[column])) + 2.0 * noise[row]
+            candidates.append((error, better))
+            current.append(better)
+            power *= factor if factor == 2.0 else 4.0
+        previous = current
+    if len(candidates) < 3:
+        return float("nan"), float("inf")
+    candidates.sort()
+    best = candidates[0]
+    # two entries can agree by accident: the next best ones have a say
+    spread = max(abs(best[1] - candidates[1][1]), 0.5 * abs(best[1] - candidates[2][1]))
+    return best[1], max(best[0], spread)
+
+
+def judge(tape: float, estimate: Estimate, scale: float) -> str:
+    """``right``, ``wrong`` or ``undecided`` for one component; ``scale`` is the size of its array's gradient."""
+    if not np.isfinite(tape):
+        one_sided = np.isfinite(estimate.left) or np.isfinite(estimate.right)
+        settled = np.isfinite(estimate.value) and estimate.error < 0.2 * max(abs(estimate.value), scale, 1e-3)
+        return "wrong" if settled or one_sided else "undecided"
+    if not np.isfinite(estimate.error) or not np.isfinite(estimate.value):
+        return "undecided"
+    size = max(abs(tape), abs(estimate.value))
+    slack = 4e-3 * size + 2e-4 * scale + 1e-7
+    difference = abs(tape - estimate.value)
+    if difference <= 2.0 * estimate.error + slack:
+        sharp = estimate.error <= 0.01 * size + 2e-3 * scale + 1e-7
+        return "right" if sharp else "undecided"
+    if difference <= 8.0 * estimate.error + 2.0 * slack:
+        return "undecided"
+    sides = [side for side in (estimate.left, estimate.right) if np.isfinite(side)]
+    if len(sides) == 2:
+        low, high = min(sides), max(sides)
+        if low - slack <= tape <= high + slack and high - low > 2.0 * slack:
+            return "undecided"  # a kink: every slope between the two sides is as good
+    return "wrong"

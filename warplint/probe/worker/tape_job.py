@@ -1,0 +1,224 @@
+"""The probe of a tape program: the gradient that its user gets, against finite differences of the whole program."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from warplint.probe.worker import isolate
+from warplint.probe.worker.account import inconclusive
+from warplint.probe.worker.handles import Unsupported
+from warplint.probe.worker.inputs import views
+from warplint.probe.worker.loading import DoesNotCompile, compile_kernel, load_script
+from warplint.probe.worker.numerics import differentiate, judge
+from warplint.probe.worker.tape_program import Program, Trace
+
+_SETS = 5
+_DISAGREEING = 2
+_AGREEING = 3
+
+
+class TapeJob:
+    """One job: ``plan`` as ``warplint.probe.tape_jobs`` writes it."""
+
+    def __init__(self, job: dict[str, Any], scratch: Path, device: str, seconds: float) -> None:
+        self.script: str = job["script"]
+        self.plan: dict[str, Any] = job["plan"]
+        self.check: str = self.plan["check"]
+        self.scratch = scratch
+        self.device = device
+        self.deadline = time.monotonic() + seconds
+        self.reasons: Counter[str] = Counter()
+
+    def run(self) -> dict[str, Any]:
+        """The verdict as JSON."""
+        try:
+            wp.config.mode = "debug"
+            self.module = load_script(self.script, self.scratch)
+            for name in dict.fromkeys(op["kernel"] for op in self.plan["operations"] if op["op"] == "launch"):
+                kernel = getattr(self.module, name)
+                if not kernel.is_generic:
+                    compile_kernel(kernel, self.device)
+            return self._decide()
+        except (Unsupported, DoesNotCompile) as error:
+            return inconclusive(str(error))
+
+    def _decide(self) -> dict[str, Any]:
+        wrong: list[dict[str, Any]] = []
+        right: list[dict[str, Any]] = []
+        shrink = True
+        seed = 0
+        attempts = 0
+        while seed < _SETS and attempts < 2 * _SETS:
+            attempts += 1
+            left = self.deadline - time.monotonic()
+            if left < 0.5:
+                self.reasons["it does not finish within the time limit"] += 1
+                break
+            number, small = seed, shrink
+            outcome = isolate.run(lambda stage: self._one(number, small), self.scratch, max(5.0, left / 2.0))
+            if outcome.ended != "returned":
+                self._failed(outcome)
+                if shrink and "Assertion failed" in outcome.stderr:
+                    shrink = False  # sizes that belong together were not recognised: take the program's own
+                    continue
+                seed += 1
+                continue
+            seed += 1
+            found = outcome.result
+            if found["problem"]:
+                self.reasons[found["problem"]] += 1
+            elif found["verdict"] == "wrong":
+                wrong.append(found)
+            elif found["verdict"] == "right":
+                right.append(found)
+            else:
+                self.reasons["finite differences are too rough here to decide"] += 1
+            if len(wrong) >= _DISAGREEING:
+                return self._confirmed(wrong, len(wrong) + len(right))
+        if len(right) >= _AGREEING and not wrong:
+            return self._refuted(right)
+        if wrong:
+            return inconclusive("the gradient and finite differences disagree at some inputs, but not reliably")
+        reason = self.reasons.most_common(1)[0][0] if self.reasons else "no input set could be used"
+        return inconclusive(reason)
+
+    def _failed(self, outcome: isolate.Outcome) -> None:
+        if outcome.ended == "timeout":
+            reason = "it does not finish within the time limit"
+        elif outcome.ended == "memory":
+            reason = "it needs more memory than the limit allows"
+        elif re.search(r"At '[^']*array\w*\.h", outcome.stderr):
+            reason = "it reads or writes outside an array with the sizes chosen"
+        elif outcome.ended.startswith("signal"):
+            reason = f"it crashes ({outcome.ended.partition(' ')[2]})"
+        elif "Unsupported:" in outcome.stderr:
+            raise Unsupported(outcome.stderr.rpartition("Unsupported:")[2].strip())
+        else:
+            lines = [line for line in outcome.stderr.splitlines() if line.strip()]
+            reason = f"Warp refuses the program: {lines[-1][:200] if lines else outcome.ended}"
+        self.reasons[reason] += 1
+
+    # --- one set of inputs, in the child ---
+
+    def _one(self, seed: int, shrink: bool) -> dict[str, Any]:
+        program = Program(self.plan, self.module, self.device, seed, shrink)
+        forward = program.run(False)
+        if not np.isfinite(forward.terms).all():
+            return {"problem": "the objective is not finite"}
+        windows = self._windows(program, forward) if self.check == "horizon" else []
+        base = self._objective(forward, windows)
+        traced = program.run(True)
+        repaired = program.run(True, flagged=frozenset(self.plan["flagged"])) if self.check == "chain" else None
+        best: dict[str, Any] | None = None
+        for number in self.plan["inputs"]:
+            for direction in range(2):
+                found = self._direction(program, number, direction, windows, base, traced, repaired)
+                if found is not None and (best is None or _rank(found) > _rank(best)):
+                    best = found
+        if best is None:
+            return {"problem": "the objective does not depend on the inputs"}
+        return best
+
+    def _windows(self, program: Program, forward: Trace) -> list[bool]:
+        """For each window, whether its loss adds to what was there: then only the difference is its own."""
+        nudged = program.run(False, nudge=True)
+        pairs = zip(forward.losses, nudged.losses)
+        return [abs((new[1] - old[1]) - (new[0] - old[0])) < 0.5 and new[0] != old[0] for old, new in pairs]
+
+    def _objective(self, trace: Trace, windows: list[bool]) -> np.ndarray:
+        """The terms of what is differentiated: the last loss, or the sum of what each window adds."""
+        if self.check != "horizon" or self.plan["objective"] is not None:
+            return trace.terms
+        pairs = zip(trace.losses, windows)
+        return np.array([end - start if adds else end for (start, end), adds in pairs])
+
+    def _direction(
+        self,
+        program: Program,
+        number: int,
+        direction: int,
+        windows: list[bool],
+        base: np.ndarray,
+        traced: Trace,
+        repaired: Trace | None,
+    ) -> dict[str, Any] | None:
+        """The derivative in one random direction of one input; None where the objective does not move."""
+        start = program._initial.get(number)
+        if start is None:
+            return None
+        rng = np.random.default_rng(100 * number + direction)
+        step = np.zeros_like(start)
+        for _, data in views(step):
+            data[...] = rng.uniform(0.5, 1.5, data.shape) * rng.choice([-1.0, 1.0], data.shape)
+
+        def evaluate(distance: float) -> np.ndarray:
+            moved = np.array(start, copy=True)
+            for (_, target), (_, along) in zip(views(moved), views(step)):
+                target += (distance * along).astype(target.dtype)
+            return self._objective(program.run(False, moved={number: moved}), windows)
+
+        estimate = differentiate(evaluate, base, np.ones(base.shape), 0.0)
+        tape = _along(traced.gradients.get(number), step)
+        if not np.isfinite(estimate.value):
+            return None
+        if tape == 0.0 and abs(estimate.value) <= 4.0 * estimate.error:
+            return None
+        name = next(op["name"] for op in self.plan["operations"] if op["op"] == "allocate" and op["array"] == number)
+        verdict = judge(tape, estimate, max(abs(tape), abs(estimate.value)))
+        found: dict[str, Any] = {
+            "problem": "",
+            "input": name or f"array {number}",
+            "tape": tape,
+            "finite_difference": estimate.value,
+            "estimated_error": estimate.error,
+            "verdict": verdict,
+        }
+        if repaired is not None:
+            flagged = _along(repaired.gradients.get(number), step)
+            found["repaired"] = flagged
+            if verdict == "wrong" and not abs(flagged - estimate.value) < 0.5 * abs(tape - estimate.value):
+                found["verdict"] = "undecided"
+                found["problem"] = "the gradient is wrong, but the flag alone does not repair it"
+        return found
+
+    # --- verdicts ---
+
+    def _confirmed(self, wrong: list[dict[str, Any]], inputs: int) -> dict[str, Any]:
+        worst = wrong[0]
+        tape, truth = worst["tape"], worst["finite_difference"]
+        detail = f"along a random direction of `{worst['input']}` the gradient is {tape:.6g}, finite differences give {truth:.6g}"
+        if self.check == "chain":
+            detail += f"; with requires_grad=True it is {worst['repaired']:.6g}"
+        elif self.check == "horizon":
+            detail += " over the whole horizon"
+        return {"verdict": "confirmed", "detail": detail, "numbers": _numbers(worst) | {"inputs": inputs}}
+
+    def _refuted(self, right: list[dict[str, Any]]) -> dict[str, Any]:
+        detail = f"the gradient and finite differences of the whole program agree at {len(right)} sets of inputs"
+        return {"verdict": "refuted", "detail": detail, "numbers": _numbers(right[0]) | {"inputs": len(right)}}
+
+
+def _numbers(found: dict[str, Any]) -> dict[str, Any]:
+    names = ("tape", "finite_difference", "estimated_error", "input", "repaired")
+    return {name: found[name] for name in names if name in found}
+
+
+def _rank(found: dict[str, Any]) -> tuple[int, float]:
+    order = {"wrong": 2, "undecided": 0, "right": 1}
+    return order[found["verdict"]], abs(found["tape"] - found["finite_difference"])
+
+
+def _along(gradient: np.ndarray | None, step: np.ndarray) -> float:
+    if gradient is None:
+        return 0.0
+    total = 0.0
+    for (_, data), (_, along) in zip(views(gradient), views(step)):
+        total += float(np.sum(np.asarray(data, dtype=np.float64) * along))
+    return total

@@ -1,0 +1,412 @@
+"""How a kernel uses its arguments: what indexes what, what bounds loops, which ids are meshes.
+
+The analysis reads the Python tree of the kernel and of the funcs that it calls. It is a heuristic that makes
+good inputs likely: nothing is concluded from it, since every input set is also run with bounds checks.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import warp as wp
+
+from warplint.probe.worker.compat import types
+
+#: A path into the arguments: ``("x",)`` is a parameter, ``("s", "field")`` a struct's field, ``(..., "[]")`` an element.
+Path = tuple[str, ...]
+
+_HANDLES = {
+    "mesh": "mesh",
+    "bvh": "bvh",
+    "hash": "hash_grid",
+    "volume": "volume",
+}
+_LOADING = ("atomic_add", "atomic_sub", "atomic_min", "atomic_max", "atomic_exch", "atomic_cas")
+
+
+@dataclass
+class Use:
+    """What happens to one argument, field or element."""
+
+    loads: bool = False
+    stores: bool = False
+    atomics: bool = False
+    bound: bool = False  # limits a loop or is compared with an index
+    offsets: bool = False  # neighbouring elements bound a loop
+    chained: bool = False  # an element is an index into its own array: a list or a tree of parents
+    bits: bool = False
+    divides: bool = False
+    subscripts: int = 0  # how many indices it takes where its type does not say so
+    index_of: set[tuple[Path, int]] = field(default_factory=set)
+    constants: set[float] = field(default_factory=set)
+    handle: str | None = None
+    # sources of the indices that plain stores go to
+    store_sources: set[Path] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class Value:
+    """What an expression is: an alias of part of an argument, and the arguments that flowed into it."""
+
+    alias: Path | None = None
+    consumed: int = 0  # how many dimensions of the aliased array were indexed away
+    sources: frozenset[Path] = frozenset()
+    thread: bool = False  # comes from wp.tid()
+
+
+NOTHING = Value()
+
+
+def join(*values: Value) -> Value:
+    """A value that any of ``values`` flowed into."""
+    sources: frozenset[Path] = frozenset().union(*(value.sources for value in values)) if values else frozenset()
+    return Value(sources=sources, thread=any(value.thread for value in values))
+
+
+class Usage:
+    """The uses of all arguments of a kernel, and the rank of its launch."""
+
+    def __init__(self, kernel: Any) -> None:
+        self.uses: dict[Path, Use] = {}
+        self.types: dict[str, Any] = {arg.label: arg.type for arg in kernel.adj.args}
+        self.rank = 1
+        self.tiles = False
+        self._stack: list[Any] = []
+        env = {name: Value((name,), 0, frozenset([(name,)])) for name in self.types}
+        self._function(kernel.adj, env)
+
+    def use(self, path: Path) -> Use:
+        """The uses of ``path``, made when first asked for."""
+        return self.uses.setdefault(path, Use())
+
+    def type_of(self, path: Path) -> Any:
+        """The Warp type at ``path``, None where there is none."""
+        found = self.types.get(path[0])
+        for step in path[1:]:
+            if step == "[]":
+                found = getattr(found, "dtype", None)
+            else:
+                variables = getattr(found, "vars", None)
+                if not isinstance(variables, dict) or step not in variables:
+                    return None
+                found = variables[step].type
+        return found
+
+    # --- functions ---
+
+    def _function(self, adj: Any, env: dict[str, Value]) -> Value:
+        if any(adj is other for other in self._stack) or len(self._stack) > 8:
+            return join(*env.values())
+        self._stack.append(adj)
+        try:
+            tree = adj.tree
+            body = tree.body[0].body if isinstance(tree, ast.Module) else tree.body
+            walker = _Body(self, adj, env)
+            for _ in range(2):  # the second pass sees what loops carry
+                walker.block(body)
+            return walker.returned
+        finally:
+            self._stack.pop()
+
+
+class _Body:
+    def __init__(self, usage: Usage, adj: Any, env: dict[str, Value]) -> None:
+        self.usage = usage
+        self.env = env
+        self.returned = NOTHING
+        scope = dict(getattr(adj.func, "__globals__", {}))
+        code = adj.func.__code__
+        for name, cell in zip(code.co_freevars, adj.func.__closure__ or ()):
+            try:
+                scope[name] = cell.cell_contents
+            except ValueError:
+                continue
+        self.scope = scope
+
+    # --- statements ---
+
+    def block(self, body: list[ast.stmt]) -> None:
+        for statement in body:
+            self.statement(statement)
+
+    def statement(self, node: ast.stmt) -> None:
+        if isinstance(node, ast.Assign):
+            value = self.value(node.value)
+            for target in node.targets:
+                self.store(target, value, node.value)
+        elif isinstance(node, ast.AnnAssign):
+            if node.value is not None:
+                self.store(node.target, self.value(node.value), node.value)
+        elif isinstance(node, ast.AugAssign):
+            value = join(self.value(node.target), self.value(node.value))
+            self.store(node.target, value, None)
+        elif isinstance(node, ast.For):
+            self.loop(node)
+        elif isinstance(node, ast.While):
+            self.bounds(self.value(node.test))
+            self.block(node.body)
+        elif isinstance(node, ast.If):
+            self.value(node.test)
+            self.block(node.body)
+            self.block(node.orelse)
+        elif isinstance(node, ast.Return):
+            if node.value is not None:
+                self.returned = join(self.returned, self.value(node.value))
+        elif isinstance(node, ast.Expr):
+            self.value(node.value)
+        elif isinstance(node, ast.Assert):
+            self.value(node.test)
+
+    def loop(self, node: ast.For) -> None:
+        iterable = node.iter
+        value = self.value(iterable)
+        if isinstance(iterable, ast.Call) and isinstance(iterable.func, ast.Name) and iterable.func.id == "range":
+            for argument in iterable.args:
+                self.bounds(self.value(argument))
+            self.neighbours(iterable.args)
+        for target in ast.walk(node.target):
+            if isinstance(target, ast.Name):
+                self.env[target.id] = Value(sources=value.sources, thread=False)
+        self.block(node.body)
+
+    def neighbours(self, arguments: list[ast.expr]) -> None:
+        """Marks arrays whose elements are both ends of one range: they have to be sorted."""
+        if len(arguments) < 2:
+            return
+        first, second = (self.value(argument) for argument in arguments[:2])
+        for path in first.sources & second.sources:
+            if path[-1] == "[]":
+                self.usage.use(path).offsets = True
+
+    def bounds(self, value: Value) -> None:
+        for path in value.sources:
+            self.usage.use(path).bound = True
+
+    def store(self, target: ast.expr, value: Value, source: ast.expr | None) -> None:
+        if isinstance(target, ast.Name):
+            known = self.env.get(target.id)
+            self.env[target.id] = value if known is None or known.alias is not None else _merge(known, value)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            if isinstance(source, ast.Call) and self.name(source.func).endswith("tid"):
+                self.usage.rank = max(self.usage.rank, len(target.elts))
+            for element in target.elts:
+                self.store(element, Value(sources=value.sources, thread=value.thread), None)
+        elif isinstance(target, ast.Subscript):
+            base = self.value(target.value)
+            indices = self.indices(target)
+            array = self.array(base)
+            if array is not None:
+                use = self.usage.use(array)
+                use.stores = True
+                for position, index in enumerate(indices):
+                    self.index(array, base.consumed + position, index)
+                    use.store_sources |= index.sources
+            elif isinstance(target.value, ast.Subscript):
+                self.store(target.value, value, None)
+            elif base.alias is not None:
+                self.subscripted(base.alias, len(indices), stored=True)
+        elif isinstance(target, ast.Attribute):
+            base = self.value(target.value)
+            if isinstance(target.value, ast.Subscript) and self.array(self.value(target.value.value)) is not None:
+                self.store(target.value, value, None)
+            elif isinstance(target.value, ast.Name) and base.alias is None:
+                self.store(target.value, join(base, value), None)
+
+    # --- expressions ---
+
+    def array(self, value: Value) -> Path | None:
+        """The path of the array that ``value`` is (or a view of)."""
+        if value.alias is None:
+            return None
+        kind = self.usage.type_of(value.alias)
+        return value.alias if kind is not None and types.is_array(kind) else None
+
+    def indices(self, node: ast.Subscript) -> list[Value]:
+        index = node.slice
+        if isinstance(index, ast.Tuple):
+            return [self.value(element) for element in index.elts]
+        return [self.value(index)]
+
+    def subscripted(self, path: Path, rank: int, stored: bool) -> None:
+        """Notes that something whose type is not known takes ``rank`` indices."""
+        use = self.usage.use(path)
+        use.subscripts = max(use.subscripts, rank)
+        use.stores = use.stores or stored
+
+    def index(self, array: Path, dimension: int, value: Value) -> None:
+        for path in value.sources:
+            self.usage.use(path).index_of.add((array, dimension))
+            if path == (*array, "[]"):
+                self.usage.use(path).chained = True
+
+    def element(self, base: Value, array: Path, indices: list[Value]) -> Value:
+        """What ``array[indices]`` is: an element, or a view where dimensions remain."""
+        for position, index in enumerate(indices):
+            self.index(array, base.consumed + position, index)
+        consumed = base.consumed + len(indices)
+        kind = self.usage.type_of(array)
+        if consumed < getattr(kind, "ndim", 1):
+            return Value(array, consumed, base.sources, False)
+        self.usage.use(array).loads = True
+        path = (*array, "[]")
+        return Value(path, 0, frozenset([path]), False)
+
+    def value(self, node: ast.expr | None) -> Value:
+        if node is None:
+            return NOTHING
+        if isinstance(node, ast.Name):
+            return self.env.get(node.id, NOTHING)
+        if isinstance(node, ast.Constant):
+            return NOTHING
+        if isinstance(node, ast.Attribute):
+            return self.attribute(node)
+        if isinstance(node, ast.Subscript):
+            base = self.value(node.value)
+            indices = self.indices(node)
+            array = self.array(base)
+            if array is not None:
+                return self.element(base, array, indices)
+            if base.alias is not None:
+                self.subscripted(base.alias, len(indices), stored=False)
+            return join(base, *indices) if base.alias is None else Value(sources=base.sources, thread=base.thread)
+        if isinstance(node, ast.Call):
+            return self.call(node)
+        if isinstance(node, ast.Compare):
+            return self.compare(node)
+        if isinstance(node, ast.BinOp):
+            value = join(self.value(node.left), self.value(node.right))
+            if isinstance(node.op, (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)):
+                for path in value.sources:
+                    self.usage.use(path).bits = True
+            if isinstance(node.op, (ast.Div, ast.FloorDiv, ast.Mod)):
+                for path in self.value(node.right).sources:
+                    self.usage.use(path).divides = True
+            return value
+        return join(*(self.value(child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)))
+
+    def attribute(self, node: ast.Attribute) -> Value:
+        base = self.value(node.value)
+        if base.alias is not None:
+            if node.attr in ("shape", "ndim", "size"):
+                return NOTHING
+            path = (*base.alias, node.attr)
+            if self.usage.type_of(path) is not None:
+                return Value(path, 0, frozenset([path]), False)
+        return Value(sources=base.sources, thread=base.thread)
+
+    def compare(self, node: ast.Compare) -> Value:
+        operands = [node.left, *node.comparators]
+        values = [self.value(operand) for operand in operands]
+        for operand, value in zip(operands, values):
+            for other, flowing in zip(operands, values):
+                if other is operand:
+                    continue
+                constant = self.static(operand)
+                for path in flowing.sources:
+                    if constant is not None:
+                        self.usage.use(path).constants.add(constant)
+                    elif value.thread:
+                        self.usage.use(path).bound = True
+        return join(*values)
+
+    def call(self, node: ast.Call) -> Value:
+        arguments = [self.value(argument) for argument in node.args]
+        arguments += [self.value(keyword.value) for keyword in node.keywords]
+        name = self.name(node.func)
+        short = name.rpartition(".")[2]
+        if short == "tid" and not arguments:
+            return Value(thread=True)
+        if short.startswith("tile"):
+            self.usage.tiles = True
+        target = self.resolve(node.func)
+        if isinstance(target, wp.Function) and target.func is not None:
+            return self.enter(target, node, arguments)
+        if short in _LOADING and arguments:
+            return self.atomic(arguments)
+        if short == "load" and arguments:
+            array = self.array(arguments[0])
+            if array is not None:
+                return self.element(arguments[0], array, arguments[1:])
+        if short == "lower_bound" and arguments:
+            array = self.array(arguments[0])
+            if array is not None:
+                self.usage.use((*array, "[]")).offsets = True
+        for prefix, handle in _HANDLES.items():
+            if short.startswith(prefix + "_") and arguments:
+                for path in arguments[0].sources:
+                    self.usage.use(path).handle = handle
+                return NOTHING
+        for argument in arguments:
+            array = self.array(argument)
+            if array is not None and short not in ("len", "address"):
+                # a built-in takes the array itself (a tile load, a matrix product): assume both
+                use = self.usage.use(array)
+                use.loads = use.loads or "store" not in short
+                use.stores = use.stores or "store" in short
+        return join(*arguments)
+
+    def atomic(self, arguments: list[Value]) -> Value:
+        array = self.array(arguments[0])
+        if array is not None:
+            self.usage.use(array).atomics = True
+            for position, index in enumerate(arguments[1:-1]):
+                self.index(array, arguments[0].consumed + position, index)
+        return join(*arguments[1:])
+
+    def enter(self, function: Any, node: ast.Call, arguments: list[Value]) -> Value:
+        overloads = list(getattr(function, "user_overloads", {}).values()) or [function]
+        chosen = next((one for one in overloads if len(one.input_types) == len(arguments)), overloads[0])
+        names = [argument.arg for argument in chosen.adj.tree.body[0].args.args]
+        env: dict[str, Value] = dict(zip(names, arguments[: len(node.args)]))
+        for keyword, value in zip(node.keywords, arguments[len(node.args) :]):
+            if keyword.arg is not None:
+                env[keyword.arg] = value
+        return self.usage._function(chosen.adj, env)
+
+    # --- names ---
+
+    def name(self, node: ast.expr) -> str:
+        if isinstance(node, ast.Attribute):
+            return f"{self.name(node.value)}.{node.attr}"
+        return node.id if isinstance(node, ast.Name) else ""
+
+    def resolve(self, node: ast.expr) -> Any:
+        if isinstance(node, ast.Name):
+            return self.scope.get(node.id)
+        if isinstance(node, ast.Attribute):
+            owner = self.resolve(node.value)
+            return getattr(owner, node.attr, None) if owner is not None else None
+        return None
+
+    def static(self, node: ast.expr) -> float | None:
+        """The number that a constant expression is."""
+        if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
+            return float(node.value)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            inner = self.static(node.operand)
+            return None if inner is None else -inner
+        if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
+            return self.static(node.args[0])
+        if isinstance(node, ast.Name) and node.id in self.env:
+            return None
+        found = self.resolve(node)
+        try:
+            return float(found) if isinstance(found, (int, float)) else None
+        except (TypeError, ValueError):
+            return None
+
+
+def _merge(known: Value, value: Value) -> Value:
+    if known.alias is None and value.alias is not None and not known.sources:
+        return value
+    return join(known, value)
+
+
+def matching(uses: dict[Path, Use], prefix: Path) -> Iterator[tuple[Path, Use]]:
+    """The uses of ``prefix`` and of everything inside it."""
+    for path, use in uses.items():
+        if path[: len(prefix)] == prefix:
+            yield path, use

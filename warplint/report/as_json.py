@@ -1,0 +1,84 @@
+"""One JSON object for programs to read."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from warplint.ir.facts import Evidence, Finding, Problem
+from warplint.ir.spans import Location, displayed
+from warplint.report.model import Report
+
+
+def render(report: Report) -> Iterator[str]:
+    """The object, indented. Columns count from 1, in code points; end columns are exclusive."""
+    document = {
+        "version": report.version,
+        "warp_version": report.warp_version,
+        "device": report.device,
+        "findings": [_finding(finding) for finding in report.findings],
+        "errors": [_error(problem) for problem in report.problems],
+        "summary": report.counts(),
+    }
+    yield json.dumps(plain(document), indent=2, allow_nan=False)
+
+
+def plain(value: object) -> object:
+    """``value`` as JSON has it: what is neither a number, a text, nor made of such becomes a text, and so does NaN."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # JSON has no nan and no inf
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return str(value)
+
+
+def _place(location: Location) -> dict[str, object]:
+    span = location.span
+    return {
+        "path": displayed(location.path),
+        "line": span.line,
+        "column": span.column,
+        "end_line": span.end_line,
+        "end_column": span.end_column,
+    }
+
+
+def _finding(finding: Finding) -> dict[str, object]:
+    return {
+        "rule": finding.rule,
+        "name": finding.name,
+        **_place(finding.location),
+        "message": finding.message,
+        "severity": finding.severity,
+        "confidence": finding.confidence,
+        "reach": finding.fact.reach,
+        "evidence": evidence(finding.evidence),
+        "related": [{**_place(label.location), "label": label.text} for label in finding.fact.labels],
+        "fix": None,
+    }
+
+
+def evidence(found: Evidence) -> dict[str, object]:
+    """The verdict, where it was reached, and its numbers beside it."""
+    return {
+        **found.numbers,
+        "verdict": found.verdict,
+        "device": found.device,
+        "warp_version": found.warp_version,
+        "detail": found.detail,
+    }
+
+
+def _error(problem: Problem) -> dict[str, object]:
+    return {
+        "path": displayed(Path(problem.path)) if problem.path else None,
+        "line": problem.line,
+        "column": problem.column,
+        "message": problem.message,
+    }

@@ -1,0 +1,67 @@
+"""The page of a rule, from its file."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator
+
+from warplint.catalogue.rule import Rule
+
+_WIDTH = 88
+
+
+def overview(rules: Iterable[Rule]) -> Iterator[str]:
+    """One line a rule."""
+    rules = tuple(rules)
+    width = max((len(rule.name) for rule in rules), default=0)
+    for rule in rules:
+        yield f"{rule.id}  {rule.name:<{width}}  {rule.severity:<7}  {rule.family}"
+
+
+def page(rule: Rule) -> Iterator[str]:
+    """Everything that a person reads about a rule, in Markdown."""
+    yield f"# {rule.id} {rule.name}"
+    yield ""
+    yield f"{rule.severity}, confidence {rule.confidence}, family {rule.family}, Warp {rule.warp}"
+    if not rule.enabled:
+        yield f"Off by default: `--extend-select {rule.id}` turns it on."
+    yield from _section("Why", rule.why)
+    yield from _section("What to do", rule.fix.help)
+    for bad, title in ((True, "Wrong"), (False, "Right")):
+        examples = [example for example in rule.examples if example.bad == bad]
+        for number, example in enumerate(examples):
+            yield ""
+            yield f"## {title}" if number == 0 else f"## {title} as well"
+            yield ""
+            yield "```python"
+            yield from example.code.strip().splitlines()
+            yield "```"
+    yield from _section("Probe", _probe(rule))
+    yield ""
+    yield "## See"
+    yield ""
+    for reference in rule.references:
+        yield from textwrap.wrap(f"- {reference}", _WIDTH, subsequent_indent="  ")
+
+
+def _section(title: str, text: str) -> Iterator[str]:
+    yield ""
+    yield f"## {title}"
+    for paragraph in text.split("\n"):
+        if paragraph.strip():
+            yield ""
+            yield from textwrap.wrap(paragraph, _WIDTH)
+
+
+_PROBES = {
+    "gradient": "The tape's gradient is compared with finite differences.",
+    "finite-adjoint": "The gradient must be finite wherever the function is.",
+    "zero-adjoint": "The tape's gradient is zero where finite differences are not.",
+    "horizon": "The sum of the windows' gradients is compared with finite differences over the whole horizon.",
+    "chain": "The gradient is taken with the program as it is and with the flagged arrays differentiable.",
+    "compile": "Warp is asked to compile the code.",
+}
+
+
+def _probe(rule: Rule) -> str:
+    return f"Not probed: {rule.probe.reason}" if rule.probe.kind == "none" else _PROBES[rule.probe.kind]

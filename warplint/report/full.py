@@ -1,0 +1,51 @@
+"""For people: the source with a label under each span, what the probe saw, and what to do."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+from warplint.ir.facts import Finding
+from warplint.report.model import Report, evidence_line
+from warplint.report.snippets import gutter_width, snippet
+from warplint.report.style import PLAIN, Style
+from warplint.report.summary import summary
+
+_WIDTH = 100
+_REACH = {
+    "taped": None,
+    "library": "no tape in the linted code launches it; whoever differentiates through it is hurt",
+    "untaped": "the linted code launches it outside tapes only; nothing is wrong until a tape does",
+}
+
+
+def render(report: Report, style: Style = PLAIN) -> Iterator[str]:
+    """The lines of the report: a block for each finding, then the summary."""
+    for finding in report.findings:
+        yield from _block(finding, report, style)
+        yield ""
+    yield summary(report, style)
+
+
+def _block(finding: Finding, report: Report, style: Style) -> Iterator[str]:
+    head = style.severity(finding.severity, f"{finding.severity}[{finding.rule}]")
+    yield f"{head} {style.strong(f'{finding.name}: {finding.message}')}"
+    yield from snippet(finding.location, finding.severity, finding.fact.labels, report.lines, style)
+    verdict = finding.evidence.verdict
+    notes: list[tuple[str, str, str]] = [
+        (verdict, style.verdict(verdict), evidence_line(finding).removeprefix(verdict))
+    ]
+    reach = _REACH[finding.fact.reach]
+    if reach is not None:
+        notes.append(("reach", style.strong("reach"), f": {reach}"))
+    rule = report.rules.get(finding.rule)
+    if rule is not None:
+        notes.append(("help", style.strong("help"), f": {' '.join(rule.fix.help.split())}"))
+    gutter = " " * gutter_width(finding.location, finding.fact.labels)
+    for title, painted, text in notes:
+        # The title is painted after wrapping, as colours have no width.
+        for number, line in enumerate(textwrap.wrap(title + text, _WIDTH, break_long_words=False)):
+            if number == 0:
+                yield f"{gutter} {style.frame('=')} {painted}{line[len(title) :]}"
+            else:
+                yield f"{gutter}   {line}"

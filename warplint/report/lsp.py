@@ -1,0 +1,70 @@
+"""``textDocument/publishDiagnostics`` parameters: one JSON object a linted file, on a line of its own.
+
+A file without findings gets an empty list, so that an editor takes its old diagnostics away.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from warplint.ir.facts import Finding, Severity
+from warplint.ir.spans import Location
+from warplint.report.as_json import evidence, plain
+from warplint.report.model import Lines, Report, evidence_line
+
+# LSP's DiagnosticSeverity.
+_SEVERITIES: dict[Severity, int] = {"error": 1, "warning": 2, "info": 3}
+
+
+def render(report: Report) -> Iterator[str]:
+    """One line a file, in the order of the files."""
+    by_path: dict[Path, list[Finding]] = {path: [] for path in report.files}
+    for finding in report.findings:
+        by_path.setdefault(finding.location.path, []).append(finding)
+    for path, findings in by_path.items():
+        document = {"uri": uri(path), "diagnostics": [diagnostic(finding, report.lines) for finding in findings]}
+        yield json.dumps(plain(document), allow_nan=False)
+
+
+def uri(path: Path) -> str:
+    """The ``file:`` URI of a path."""
+    return path.absolute().as_uri()
+
+
+def diagnostic(finding: Finding, lines: Lines) -> dict[str, object]:
+    """One LSP ``Diagnostic``."""
+    return {
+        "range": position_range(finding.location, lines),
+        "severity": _SEVERITIES[finding.severity],
+        "code": finding.rule,
+        "source": "warplint",
+        "message": f"{finding.message}\n{evidence_line(finding)}",
+        "relatedInformation": [
+            {
+                "location": {"uri": uri(label.location.path), "range": position_range(label.location, lines)},
+                "message": label.text,
+            }
+            for label in finding.fact.labels
+        ],
+        "data": {
+            "name": finding.name,
+            "confidence": finding.confidence,
+            "reach": finding.fact.reach,
+            "evidence": evidence(finding.evidence),
+        },
+    }
+
+
+def position_range(location: Location, lines: Lines) -> dict[str, object]:
+    """A span as LSP counts: from 0, columns in UTF-16 code units."""
+    text, span = lines(location.path), location.span
+
+    def position(line: int, column: int) -> dict[str, int]:
+        before = text[line - 1][: column - 1] if line <= len(text) else ""
+        # What lies outside the text (a file that changed meanwhile) is counted as plain characters.
+        beyond = column - 1 - len(before)
+        return {"line": line - 1, "character": len(before.encode("utf-16-le", "surrogatepass")) // 2 + beyond}
+
+    return {"start": position(span.line, span.column), "end": position(span.end_line, span.end_column)}

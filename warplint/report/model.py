@@ -1,0 +1,78 @@
+"""What every output format is given."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from warplint.catalogue.rule import Rule
+from warplint.ir.facts import Finding, Problem
+from warplint.ir.spans import displayed
+
+#: The lines of a file that was linted, without newlines.
+Lines = Callable[[Path], Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The outcome of one run.
+
+    ``findings`` are shown, in the order of their places; those that a probe refuted are among them only on request,
+    and in ``refuted`` otherwise. ``rules`` are the rules of the findings by id. ``files`` are the linted files.
+    ``warp_version`` is the installed Warp, None if there is none or it was not looked up.
+    """
+
+    version: str
+    warp_version: str | None
+    findings: tuple[Finding, ...]
+    refuted: tuple[Finding, ...]
+    problems: tuple[Problem, ...]
+    files: tuple[Path, ...]
+    rules: Mapping[str, Rule]
+    lines: Lines
+
+    @property
+    def device(self) -> str | None:
+        """Where the probe ran, None if it did not."""
+        for finding in (*self.findings, *self.refuted):
+            if finding.evidence.device is not None:
+                return finding.evidence.device
+        return None
+
+    @property
+    def standing(self) -> tuple[Finding, ...]:
+        """The findings that count: all but the refuted ones."""
+        return tuple(finding for finding in self.findings if finding.evidence.verdict != "refuted")
+
+    def counts(self) -> dict[str, int]:
+        """How many files, findings that count, findings of each verdict, and errors."""
+        verdicts = Counter(finding.evidence.verdict for finding in (*self.findings, *self.refuted))
+        return {
+            "files": len(self.files),
+            "findings": len(self.standing),
+            "confirmed": verdicts["confirmed"],
+            "inconclusive": verdicts["inconclusive"],
+            "unprobed": verdicts["unprobed"],
+            "refuted": verdicts["refuted"],
+            "errors": len(self.problems),
+        }
+
+
+def problem_line(problem: Problem) -> str:
+    """``path:line:column: what; what to do``, as far as the place is known."""
+    place = [displayed(Path(problem.path))] if problem.path else []
+    if problem.line is not None:
+        place.append(str(problem.line))
+        if problem.column is not None:
+            place.append(str(problem.column))
+    return ": ".join([":".join(place), problem.message] if place else [problem.message])
+
+
+def evidence_line(finding: Finding) -> str:
+    """The verdict with where it was reached and what was seen."""
+    evidence = finding.evidence
+    where = f" on {evidence.device}" if evidence.device else ""
+    where += f", Warp {evidence.warp_version}" if evidence.warp_version else ""
+    return f"{evidence.verdict}{where}: {evidence.detail}"

@@ -1,0 +1,31 @@
+"""The last line for people."""
+
+from __future__ import annotations
+
+from warplint.report.model import Report
+from warplint.report.style import PLAIN, Style
+
+
+def summary(report: Report, style: Style = PLAIN) -> str:
+    """``Found 3 findings (2 confirmed, 1 inconclusive); 1 refuted and hidden; 12 files``."""
+    counts = report.counts()
+    files = _count(counts["files"], "file")
+    if counts["findings"]:
+        verdicts = [f"{counts[v]} {v}" for v in ("confirmed", "inconclusive", "unprobed") if counts[v]]
+        parts = [style.strong(f"Found {_count(counts['findings'], 'finding')}") + f" ({', '.join(verdicts)})"]
+    elif report.problems and not report.files:
+        parts = ["Nothing was linted"]
+    else:
+        parts = ["No findings"]
+    if report.refuted:
+        parts.append(f"{len(report.refuted)} refuted and hidden")
+    elif counts["refuted"]:
+        parts.append(f"{counts['refuted']} refuted")
+    parts.append(files)
+    if counts["errors"]:
+        parts.append(_count(counts["errors"], "error"))
+    return "; ".join(parts)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

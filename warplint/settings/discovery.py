@@ -1,0 +1,168 @@
+"""Which files to lint: the command line's paths, walked, without what the project ignores."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from warplint.ir.facts import Problem
+from warplint.ir.spans import displayed
+from warplint.settings.configuration import Configuration, Configurations
+from warplint.settings.ignores import (
+    IgnoreFile,
+    enclosing_ignore_files,
+    ignored,
+    parse_patterns,
+    read_ignore_file,
+)
+
+#: Folders that hold what was built or installed, not what was written. Hidden folders are left out as well.
+GENERATED_FOLDERS = frozenset(
+    {"__pycache__", "__pypackages__", "_build", "buck-out", "build", "dist", "node_modules", "venv"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """The files to lint, absolute, in the order of their paths, and the paths that could not be followed."""
+
+    files: tuple[Path, ...]
+    problems: tuple[Problem, ...]
+
+
+def discover(paths: Iterable[str], configurations: Configurations, force_exclude: bool = False) -> Discovery:
+    """Find the Python files that ``paths`` (files and folders) stand for.
+
+    A file named outright is linted whatever ignore files and ``exclude`` say, unless ``force_exclude``.
+    """
+    walk = _Walk(configurations)
+    for given in paths:
+        path = os.path.abspath(given)
+        try:
+            mode = os.stat(path).st_mode
+        except OSError as error:
+            walk.complain(path, _why(error))
+            continue
+        if stat.S_ISDIR(mode):
+            walk.root(path)
+        elif not path.endswith(".py"):
+            walk.complain(path, "not a Python file; give a `.py` file or a folder")
+        elif not stat.S_ISREG(mode):
+            walk.complain(path, "not a regular file; give a file or a folder, or `-` for standard input")
+        elif not (force_exclude and walk.excluded(path)):
+            walk.add(path, os.path.realpath(path))
+    return Discovery(tuple(Path(path) for path in sorted(walk.files.values())), tuple(walk.problems))
+
+
+class _Walk:
+    """The state of one search."""
+
+    def __init__(self, configurations: Configurations) -> None:
+        self.configurations = configurations
+        self.files: dict[str, str] = {}  # real path -> path as first reached
+        self.problems: list[Problem] = []
+        self.visited: set[str] = set()  # real paths of folders
+        self.excludes: dict[Path, IgnoreFile | None] = {}  # by configuration file
+
+    def complain(self, path: str, message: str) -> None:
+        self.problems.append(Problem(displayed(Path(path)), message))
+
+    def add(self, path: str, real: str) -> None:
+        self.files.setdefault(real, path)
+
+    def root(self, path: str) -> None:
+        """Walk a folder that was named on the command line, even if it is hidden or ignored itself."""
+        ignore_files = enclosing_ignore_files(path)
+        if ignored(path, True, ignore_files):
+            ignore_files = []
+        self.folder(path, ignore_files, (os.path.realpath(path),))
+
+    def folder(self, path: str, ignore_files: list[IgnoreFile], ancestors: tuple[str, ...]) -> None:
+        if ancestors[-1] in self.visited:
+            return
+        self.visited.add(ancestors[-1])
+        try:
+            with os.scandir(path) as scan:
+                entries = sorted(scan, key=lambda entry: entry.name)
+        except OSError as error:
+            self.complain(path, f"cannot list the folder: {_why(error)}")
+            return
+        if any(entry.name == ".gitignore" for entry in entries):
+            own = read_ignore_file(path)
+            ignore_files = [*ignore_files, own] if own is not None else ignore_files
+        exclude = self.exclude(self.configurations.nearest(Path(path)))
+        for entry in entries:
+            is_python = entry.name.endswith(".py")
+            try:
+                is_folder = entry.is_dir()
+            except OSError as error:
+                if is_python:
+                    self.complain(entry.path, _why(error))
+                continue
+            if is_folder:
+                if _skipped(entry):
+                    continue
+            elif not is_python:
+                continue
+            if ignored(entry.path, is_folder, ignore_files):
+                continue
+            if exclude is not None and ignored(entry.path, is_folder, [exclude]):
+                continue
+            # realpath is slow, and needed for links only: the folder's own real path is known.
+            real = os.path.realpath(entry.path) if entry.is_symlink() else os.path.join(ancestors[-1], entry.name)
+            if not is_folder:
+                self.file(entry, real)
+            elif real in ancestors or ancestors[-1].startswith(real + os.sep):
+                self.complain(entry.path, "the symbolic link leads back to a folder above it; remove it or exclude it")
+            else:
+                self.folder(entry.path, ignore_files, (*ancestors, real))
+
+    def file(self, entry: os.DirEntry[str], real: str) -> None:
+        """Take a ``.py`` entry of a folder that was walked. Sockets and pipes are none of our business."""
+        try:
+            if entry.is_file():
+                self.add(entry.path, real)
+            elif entry.is_symlink():
+                entry.stat()  # raises: the link leads nowhere
+        except OSError as error:
+            self.complain(entry.path, _why(error))
+
+    def exclude(self, configuration: Configuration) -> IgnoreFile | None:
+        """The ``exclude`` patterns of a configuration."""
+        if configuration.path is None or not configuration.exclude:
+            return None
+        if configuration.path not in self.excludes:
+            try:
+                patterns = parse_patterns(str(configuration.path.parent), configuration.exclude)
+            except ValueError as error:
+                self.complain(str(configuration.path), f"`exclude` holds a malformed pattern: {error}")
+                patterns = None
+            self.excludes[configuration.path] = patterns
+        return self.excludes[configuration.path]
+
+    def excluded(self, path: str) -> bool:
+        """Whether the configuration that governs the file ``path`` excludes it, or a folder that it is in."""
+        exclude = self.exclude(self.configurations.nearest(Path(path).parent))
+        return exclude is not None and ignored(path, False, [exclude])
+
+
+def _skipped(entry: os.DirEntry[str]) -> bool:
+    """Whether a folder holds nothing that a person wrote: hidden, generated, or a virtual environment."""
+    if entry.name.startswith(".") or entry.name in GENERATED_FOLDERS:
+        return True
+    return os.path.exists(os.path.join(entry.path, "pyvenv.cfg"))
+
+
+def _why(error: OSError) -> str:
+    """An operating system error as a sentence with its remedy."""
+    if isinstance(error, FileNotFoundError):
+        return "no such file or folder; check the path"
+    if isinstance(error, PermissionError):
+        return "permission denied; make it readable or exclude it"
+    if error.errno == errno.ELOOP:
+        return "the symbolic link leads back to itself; remove it"
+    return f"{error.strerror or error}; check the path"

@@ -1,0 +1,191 @@
+"""A module: one file, its regions, and the statements in them, read when first asked for."""
+
+from __future__ import annotations
+
+import bisect
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Union
+
+from warplint.ir import syntax as ir
+from warplint.source.bindings import Binder, binders
+from warplint.source.regions import Region
+
+if TYPE_CHECKING:
+    from warplint.source.project import Project
+
+#: The functions and classes around a place, outermost first.
+Scope = tuple[Union[ir.FunctionDef, ir.ClassDef], ...]
+
+# `global` inside a function lets it bind names of the module.
+_GLOBAL = re.compile(r"(?:^|[;:])[ \t\f]*global[ \t]+(\w+(?:[ \t]*,[ \t]*\w+)*)", re.MULTILINE)
+
+_WALRUS = re.compile(r"\b(\w+)(?:\s|\\\n)*:=")
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A function or class of the project and the scope that it is defined in (without itself)."""
+
+    module: Module
+    node: ir.FunctionDef | ir.ClassDef
+    scope: Scope
+
+    @property
+    def qualname(self) -> str:
+        """The dotted name inside the module: ``outer.inner``, ``Class.method``."""
+        return ".".join([*(outer.name for outer in self.scope), self.node.name])
+
+    @property
+    def inner_scope(self) -> Scope:
+        """The scope of the definition's own body."""
+        return (*self.scope, self.node)
+
+
+class Module:
+    """One file: its text, its regions, and the statements in them."""
+
+    def __init__(
+        self,
+        project: Project,
+        path: Path,
+        name: str,
+        text: str,
+        regions: tuple[Region, ...],
+        statements: dict[int, tuple[ir.Stmt, ...]] | None = None,
+    ) -> None:
+        self.project = project
+        self.path = path
+        #: The dotted name by which siblings import it.
+        self.name = name
+        self.text = text
+        self.regions = regions
+        #: Whether every region that was asked for could be read.
+        self.complete = True
+        self._read: dict[int, tuple[ir.Stmt, ...]] = {} if statements is None else statements
+
+    def __repr__(self) -> str:
+        return f"Module({self.name!r})"
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines of the text without their newlines."""
+        return self.text.split("\n")
+
+    @property
+    def is_package(self) -> bool:
+        """Whether this is the ``__init__`` of a package."""
+        return self.path.stem == "__init__"
+
+    def region_text(self, region: Region) -> str:
+        """The lines of a region."""
+        return self.text[region.start : region.end]
+
+    def region_at(self, line: int) -> Region | None:
+        """The region that holds a line, None for what stands before the first."""
+        index = bisect.bisect_right(self.regions, line, key=lambda region: region.line) - 1
+        return self.regions[index] if index >= 0 and line <= self.regions[index].end_line else None
+
+    def read(self, region: Region) -> tuple[ir.Stmt, ...]:
+        """The statements of a region; none, and a problem in the project's list, if it cannot be read."""
+        found = self._read.get(region.line)
+        if found is None:
+            statements = self.project.read(self.path, self.region_text(region), region)
+            if statements is None:
+                self.complete = False
+            found = self._read[region.line] = statements or ()
+        return found
+
+    def into(self, project: Project, again: frozenset[int]) -> Module:
+        """This module in another project, with the regions whose first lines are in ``again`` to be read again."""
+        kept = {line: statements for line, statements in self._read.items() if line not in again}
+        module = Module(project, self.path, self.name, self.text, self.regions, kept)
+        module.complete = self.complete
+        return module
+
+    def statements(self) -> Iterator[ir.Stmt]:
+        """All top-level statements, in order."""
+        for region in self.regions:
+            yield from self.read(region)
+
+    @cached_property
+    def _bindings(self) -> dict[str, list[Region | Binder]]:
+        found: dict[str, list[Region | Binder]] = {}
+        for region in self.regions:
+            if region.kind in ("def", "class"):
+                found.setdefault(region.names[0], []).append(region)
+                continue
+            for name, binder in binders(self.read(region)):
+                found.setdefault(name, []).append(binder)
+        return found
+
+    @cached_property
+    def rebound(self) -> frozenset[str]:
+        """The names that functions of this module may bind in it with ``global``."""
+        if "global" not in self.text:
+            return frozenset()
+        return frozenset(name.strip() for names in _GLOBAL.findall(self.text) for name in names.split(","))
+
+    @cached_property
+    def walrus(self) -> frozenset[str]:
+        """The names before any ``:=`` in the text. What they mean at a place is not known."""
+        return frozenset(_WALRUS.findall(self.text)) if ":=" in self.text else frozenset()
+
+    def bindings(self, name: str) -> tuple[Binder, ...]:
+        """The statements at module level that bind ``name``, in order; ``*`` gives the star imports."""
+        found: list[Binder] = []
+        for entry in self._bindings.get(name, ()):
+            if isinstance(entry, Region):
+                found.extend(node for bound, node in binders(self.read(entry)) if bound == name)
+            else:
+                found.append(entry)
+        return tuple(found)
+
+    def binds(self, name: str) -> bool:
+        """Whether anything in the module may bind ``name`` at module level, star imports aside."""
+        return name in self._bindings or name in self.rebound or name in self.walrus
+
+    def names(self) -> tuple[str, ...]:
+        """The names bound at module level."""
+        return tuple(self._bindings)
+
+    def functions(self, pattern: re.Pattern[str] | None = None) -> Iterator[Definition]:
+        """Every function in the file, outer ones first. With ``pattern``, only regions whose text matches are read."""
+        for region in self.regions:
+            if region.kind in ("import", "assign"):
+                continue
+            if pattern is not None and not pattern.search(self.text, region.start, region.end):
+                continue
+            yield from self._functions(self.read(region), ())
+
+    def within(self, region: Region) -> Iterator[Definition]:
+        """Every function in one region, outer ones first."""
+        yield from self._functions(self.read(region), ())
+
+    def _functions(self, body: tuple[ir.Stmt, ...], scope: Scope) -> Iterator[Definition]:
+        for statement in body:
+            if isinstance(statement, ir.FunctionDef):
+                yield Definition(self, statement, scope)
+                yield from self._functions(statement.body, (*scope, statement))
+            elif isinstance(statement, ir.ClassDef):
+                yield from self._functions(statement.body, (*scope, statement))
+            else:
+                for block in blocks(statement):
+                    yield from self._functions(block, scope)
+
+
+def blocks(statement: ir.Stmt) -> tuple[tuple[ir.Stmt, ...], ...]:
+    """The bodies of a compound statement that is no definition."""
+    if isinstance(statement, (ir.If, ir.For, ir.While)):
+        return (statement.body, statement.orelse)
+    if isinstance(statement, ir.With):
+        return (statement.body,)
+    if isinstance(statement, ir.Try):
+        handlers = tuple(handler.body for handler in statement.handlers)
+        return (statement.body, *handlers, statement.orelse, statement.final)
+    if isinstance(statement, ir.Match):
+        return tuple(case.body for case in statement.cases)
+    return ()

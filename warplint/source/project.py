@@ -1,0 +1,466 @@
+"""The project: modules, what their names are bound to, and imports between them. Nothing is executed."""
+
+from __future__ import annotations
+
+import builtins
+import math
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Union
+
+from warplint.ir import syntax as ir
+from warplint.ir.facts import Problem
+from warplint.source.bindings import Binder, bound_names
+from warplint.source.modules import Definition, Module, Scope, blocks
+from warplint.source.regions import Region, group, grouped, split
+from warplint.source.text import TOO_DEEP, check_syntax, decode, read_bytes, syntax_problem
+
+__all__ = [
+    "UNKNOWN",
+    "Definition",
+    "External",
+    "Module",
+    "ModuleRef",
+    "ParameterRef",
+    "Project",
+    "Reader",
+    "Resolved",
+    "Scope",
+    "Value",
+    "blocks",
+]
+
+#: Turns the text of a region, whose first line has the given number, into statements.
+#: Raises SyntaxError for text that does not parse and RecursionError for code that is nested too deeply.
+Reader = Callable[[str, int], tuple[ir.Stmt, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class External:
+    """Something outside the project, by its full dotted name (``warp.where``, ``numpy.zeros``, ``range``)."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleRef:
+    """A module of the project."""
+
+    module: Module
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A name that is assigned exactly once: the expression, and where it stands."""
+
+    module: Module
+    expr: ir.Expr
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterRef:
+    """A parameter of a function around the place."""
+
+    function: ir.FunctionDef
+    parameter: ir.Parameter
+
+
+class _Unknown:
+    def __repr__(self) -> str:
+        return "UNKNOWN"
+
+
+#: What cannot be known; never a finding.
+UNKNOWN: Final = _Unknown()
+
+Resolved = Union[External, ModuleRef, Definition, Value, ParameterRef, _Unknown]
+
+# Packages that are never looked for in the project, even where it contains them: their names are the vocabulary.
+_ALWAYS_EXTERNAL = frozenset(sys.stdlib_module_names) | {"warp", "numpy", "torch", "jax"}
+
+# Warp defines its public names in inner modules, which older code imports directly.
+_WARP_INNER = re.compile(r"^warp\.(?:_src(?:\.\w+)*|types|context|codegen|tape|constants|lang)\.(?=\w+(?:\.dtype)?$)")
+
+
+def canonical(name: str) -> str:
+    """The public name of an external thing: ``warp.types.float32`` is ``warp.float32``."""
+    return _WARP_INNER.sub("warp.", name)
+
+
+class Project:
+    """The modules that are reachable from the linted files by imports.
+
+    ``reader`` turns text into statements; ``precise_reader`` does so for the regions in ``precise`` (pairs of path and
+    first line), and for whole files whose syntax is newer than the running Python's. ``roots`` are folders where
+    absolute imports are looked for, besides the root of each file's own package.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        roots: tuple[Path, ...] = (),
+        precise_reader: Reader | None = None,
+        precise: frozenset[tuple[Path, int]] = frozenset(),
+    ) -> None:
+        self._reader = reader
+        self._precise_reader = precise_reader
+        self._precise = precise
+        self._roots = roots
+        self._modules: dict[Path, Module | Problem] = {}
+        self._found: dict[tuple[str, Path], Path | None] = {}
+        self._package_roots: dict[Path, Path] = {}
+        self._members: dict[tuple[Path, str], Resolved] = {}
+        #: What analyses keep for as long as the project lives, by their own keys.
+        self.kept: dict[object, object] = {}
+        #: The regions that could not be read, in the order they were met.
+        self.problems: list[Problem] = []
+
+    def reader_for(self, path: Path, region: Region) -> Reader:
+        """The reader of one region."""
+        if self._precise_reader is not None and (path, region.line) in self._precise:
+            return self._precise_reader
+        return self._reader
+
+    def read(self, path: Path, text: str, region: Region) -> tuple[ir.Stmt, ...] | None:
+        """The statements of a region with the given text, or None and a new entry in ``problems``."""
+        try:
+            return self.reader_for(path, region)(text, region.line)
+        except RecursionError:
+            self.problems.append(Problem(str(path), TOO_DEEP, region.line))
+        except SyntaxError as error:
+            self.problems.append(syntax_problem(path, error))
+        return None
+
+    def precisely(self, places: Iterable[tuple[Path, int]]) -> Project:
+        """The same modules in a new project, where the regions at ``places`` are read by the precise reader.
+
+        ``places`` are pairs of path and line; any line of a region stands for all of it.
+        """
+        again: dict[Path, set[int]] = {}
+        for path, line in places:
+            module = self._modules.get(path)
+            region = module.region_at(line) if isinstance(module, Module) else None
+            if region is not None:
+                again.setdefault(path, set()).add(region.line)
+        precise = frozenset((path, line) for path, lines in again.items() for line in lines)
+        project = Project(self._reader, self._roots, self._precise_reader, self._precise | precise)
+        project._found = self._found
+        project._package_roots = self._package_roots
+        project.problems = list(self.problems)
+        for path, module in self._modules.items():
+            if isinstance(module, Module):
+                module = module.into(project, frozenset(again.get(path, ())))
+            project._modules[path] = module
+        return project
+
+    # --- modules ---
+
+    def load(self, path: Path, data: bytes | None = None) -> Module | Problem:
+        """The module at ``path`` (``data`` instead of its contents, if given), or what is wrong with it."""
+        known = self._modules.get(path)
+        if known is None:
+            known = self._modules[path] = self._load(path, data)
+        return known
+
+    def _load(self, path: Path, data: bytes | None) -> Module | Problem:
+        contents = read_bytes(path) if data is None else data
+        if isinstance(contents, Problem):
+            return contents
+        text = decode(path, contents)
+        if isinstance(text, Problem):
+            return text
+        name = self._module_name(path)
+        table = check_syntax(path, text)
+        if isinstance(table, Problem):
+            statements = self._read_newer(text)
+            if statements is None:
+                return table
+            regions = group(text, statements)
+            return Module(self, path, name, text, regions, grouped(regions, statements))
+        try:
+            return Module(self, path, name, text, split(text, table, self._reader))
+        except RecursionError:
+            return Problem(str(path), TOO_DEEP, 1)
+
+    def _read_newer(self, text: str) -> tuple[ir.Stmt, ...] | None:
+        """The statements of a file that Python refused, if only its grammar is newer than the running Python's."""
+        if self._precise_reader is None:
+            return None
+        try:
+            self._reader(text, 1)
+        except SyntaxError:
+            pass
+        except (RecursionError, MemoryError, ValueError):
+            return None
+        else:
+            return None  # it parses: what Python refused is no matter of grammar
+        try:
+            return self._precise_reader(text, 1)
+        except (SyntaxError, RecursionError, MemoryError, ValueError):
+            return None
+
+    def module(self, path: Path) -> Module | None:
+        """The module at ``path``, None if it cannot be read."""
+        found = self.load(path)
+        return found if isinstance(found, Module) else None
+
+    def modules(self) -> Iterator[Module]:
+        """The modules read so far."""
+        for module in list(self._modules.values()):
+            if isinstance(module, Module):
+                yield module
+
+    def find(self, name: str, origin: Module, relative: bool = False) -> Module | None:
+        """The project's module with the absolute dotted ``name``, as code in ``origin`` would import it.
+
+        ``relative`` says that the name came from a relative import: it then never means the standard library.
+        """
+        top = name.partition(".")[0]
+        if not name or (top in _ALWAYS_EXTERNAL and not relative):
+            return None
+        # A folder without `__init__` inside a package ends its root too early; the parents still carry its name.
+        above = tuple(folder.parent for folder in origin.path.parents if folder.name == top)
+        # The file's own folder comes last: Python looks there only for a script.
+        for root in dict.fromkeys((self._package_root(origin.path), *above, *self._roots, origin.path.parent)):
+            key = (name, root)
+            if key not in self._found:
+                self._found[key] = _module_file(root, name)
+            path = self._found[key]
+            if path is not None:
+                return self.module(path)
+        return None
+
+    def _package_root(self, path: Path) -> Path:
+        """The folder from which the package of ``path`` is imported."""
+        known = self._package_roots.get(path.parent)
+        if known is None:
+            known = path.parent
+            while (known / "__init__.py").exists() and known.parent != known:
+                known = known.parent
+            self._package_roots[path.parent] = known
+        return known
+
+    def _module_name(self, path: Path) -> str:
+        parts = path.relative_to(self._package_root(path)).with_suffix("").parts
+        return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+    def _submodule(self, package: str, name: str, origin: Module, relative: bool) -> Module | None:
+        """The module ``name`` in ``package``, which is empty for the folder of a file that is in no package."""
+        return self.find(f"{package}.{name}" if package else name, origin, relative)
+
+    def absolute(self, statement: ir.ImportFrom, origin: Module) -> str | None:
+        """The absolute dotted name that ``from ... import`` names in ``origin``; None if it leaves the package."""
+        if statement.level == 0:
+            return statement.module
+        parts = origin.name.split(".")
+        drop = statement.level - (1 if origin.is_package else 0)
+        if drop > len(parts):
+            return None
+        parts = parts[: len(parts) - drop]
+        return ".".join([*parts, statement.module]) if statement.module else ".".join(parts)
+
+    # --- names ---
+
+    def resolve(self, module: Module, expr: ir.Expr, scope: Scope = ()) -> Resolved:
+        """What a name or a chain of attributes means at a place in ``module`` inside ``scope``.
+
+        Aliases are followed (``wp = warp``). Anything assigned more than once, or in more than one way, is UNKNOWN.
+        """
+        return self._resolve(module, expr, scope, 0)
+
+    def external(self, module: Module, expr: ir.Expr, scope: Scope = ()) -> str | None:
+        """The full dotted name of an external thing (``warp.kernel``), None for anything else."""
+        found = self._resolve(module, expr, scope, 0)
+        return found.name if isinstance(found, External) else None
+
+    def _resolve(self, module: Module, expr: ir.Expr, scope: Scope, depth: int) -> Resolved:
+        if depth > _LONGEST_CHAIN:
+            return UNKNOWN  # a cycle of aliases
+        if isinstance(expr, ir.Name):
+            return self._resolve_name(module, expr, scope, depth)
+        if isinstance(expr, ir.Attribute):
+            return self._attribute(self._resolve(module, expr.value, scope, depth + 1), expr.attr, depth)
+        return UNKNOWN
+
+    def _attribute(self, owner: Resolved, name: str, depth: int) -> Resolved:
+        if isinstance(owner, External):
+            return External(canonical(f"{owner.name}.{name}"))
+        if isinstance(owner, ModuleRef):
+            return self.member(owner.module, name)
+        if isinstance(owner, Definition) and isinstance(owner.node, ir.ClassDef):
+            found = bound_names(owner.node).get(name, ())
+            return self._bound(owner.module, found, owner.inner_scope, name, None, depth)
+        return UNKNOWN
+
+    def member(self, module: Module, name: str) -> Resolved:
+        """What ``name`` means as an attribute of ``module``: something it binds, or a submodule."""
+        key = (module.path, name)
+        if key not in self._members:
+            self._members[key] = UNKNOWN  # what a cycle of imports comes back to
+            self._members[key] = self._member(module, name, None)
+        return self._members[key]
+
+    def _member(self, module: Module, name: str, site: ir.Name | None) -> Resolved:
+        if name in module.rebound or name in module.walrus:
+            return UNKNOWN
+        found = module.bindings(name)
+        if found:
+            return self._bound(module, found, (), name, site, 0)
+        if module.binds(name):
+            return UNKNOWN  # it stands in a region that cannot be read
+        for star in reversed(module.bindings("*")):
+            assert isinstance(star, ir.ImportFrom)
+            source = self.absolute(star, module)
+            target = self.find(source, module, star.level > 0) if source else None
+            if target is None:
+                if source == "math" and name not in _MATH:
+                    continue
+                if source in ("math", "warp", "numpy") and name not in _BUILTINS and not name.startswith("_"):
+                    return External(f"{source}.{name}")
+                return UNKNOWN
+            if name.startswith("_"):
+                continue
+            through = self.member(target, name)
+            if through is not UNKNOWN or target.binds(name) or not target.complete:
+                return through
+        if module.is_package:
+            submodule = self._submodule(module.name, name, module, relative=True)
+            if submodule is not None:
+                return ModuleRef(submodule)
+        return UNKNOWN
+
+    def _resolve_name(self, module: Module, expr: ir.Name, scope: Scope, depth: int) -> Resolved:
+        name = expr.id
+        if name in module.walrus:
+            return UNKNOWN
+        for index in range(len(scope) - 1, -1, -1):
+            outer = scope[index]
+            if isinstance(outer, ir.ClassDef) and index != len(scope) - 1:
+                continue  # class bodies are not visible from the functions in them
+            found = bound_names(outer).get(name, ())
+            if not found:
+                continue
+            if isinstance(found[0], ir.Global):
+                if found[0].kind == "global":
+                    break
+                continue  # nonlocal: a scope further out has it
+            site = expr if index == len(scope) - 1 else None
+            return self._bound(module, found, scope[: index + 1], name, site, depth)
+        if len(module.bindings(name)) > 1 and not scope:
+            return self._member(module, name, expr)
+        found_member = self.member(module, name)
+        if found_member is UNKNOWN and name in _BUILTINS and module.complete and not module.binds(name):
+            return External(name)
+        return found_member
+
+    def _bound(
+        self, module: Module, found: tuple[Binder, ...], scope: Scope, name: str, site: ir.Name | None, depth: int
+    ) -> Resolved:
+        """What the statements ``found``, which bind ``name`` in ``scope``, make of it.
+
+        ``site`` is the use of the name if it stands in ``scope`` itself, not in a function inside or another module.
+        """
+        if not found:
+            return UNKNOWN
+        if len(found) == 1:
+            return self._bound_by(module, found[0], scope, name, depth + 1)
+        if all(isinstance(binder, (ir.FunctionDef, ir.ClassDef)) for binder in found):
+            return self._redefined(module, found, scope, site)
+        # Alternatives of one import (`try: import x except ImportError: x = None`) mean the thing imported.
+        imports = [binder for binder in found if isinstance(binder, (ir.Import, ir.ImportFrom))]
+        others = [binder for binder in found if not isinstance(binder, (ir.Import, ir.ImportFrom))]
+        if not imports or not all(_assigns_none(binder) for binder in others):
+            return UNKNOWN
+        results = [self._bound_by(module, binder, scope, name, depth + 1) for binder in imports]
+        return results[0] if all(result == results[0] for result in results) else UNKNOWN
+
+    def _redefined(self, module: Module, found: tuple[Binder, ...], scope: Scope, site: ir.Name | None) -> Resolved:
+        """A later def replaces an earlier one, if neither is conditional and the use comes after both."""
+        last = found[-1]
+        for node in found:
+            region = module.region_at(node.span.line)
+            alone = region is not None and region.kind in ("def", "class")
+            if not (any(node is statement for statement in scope[-1].body) if scope else alone):
+                return UNKNOWN
+        if site is not None and site.span < last.span:
+            return UNKNOWN
+        assert isinstance(last, (ir.FunctionDef, ir.ClassDef))
+        return Definition(module, last, scope)
+
+    def _bound_by(self, module: Module, binder: Binder, scope: Scope, name: str, depth: int) -> Resolved:
+        if isinstance(binder, (ir.FunctionDef, ir.ClassDef)):
+            return Definition(module, binder, scope)
+        if isinstance(binder, ir.Parameter):
+            function = scope[-1]
+            assert isinstance(function, ir.FunctionDef)
+            return ParameterRef(function, binder)
+        if isinstance(binder, ir.Import):
+            return self._imported(module, binder, name)
+        if isinstance(binder, ir.ImportFrom):
+            return self._imported_from(module, binder, name)
+        if isinstance(binder, ir.Assign) and all(isinstance(target, ir.Name) for target in binder.targets):
+            return self._aliased(module, binder.value, scope, depth)
+        if isinstance(binder, ir.AnnAssign) and binder.value is not None and isinstance(binder.target, ir.Name):
+            return self._aliased(module, binder.value, scope, depth)
+        return UNKNOWN
+
+    def _aliased(self, module: Module, value: ir.Expr, scope: Scope, depth: int) -> Resolved:
+        if isinstance(value, (ir.Name, ir.Attribute)):
+            target = self._resolve(module, value, scope, depth)
+            if target is not UNKNOWN:
+                return target
+        return Value(module, value, scope)
+
+    def _imported(self, module: Module, statement: ir.Import, name: str) -> Resolved:
+        for dotted, alias in statement.names:
+            if alias == name:
+                found = self.find(dotted, module)
+                return ModuleRef(found) if found else External(dotted)
+            top = dotted.partition(".")[0]
+            if alias is None and top == name:
+                found = self.find(top, module)
+                return ModuleRef(found) if found else External(top)
+        return UNKNOWN
+
+    def _imported_from(self, module: Module, statement: ir.ImportFrom, name: str) -> Resolved:
+        source = self.absolute(statement, module)
+        if source is None:
+            return UNKNOWN
+        for imported, alias in statement.names:
+            if (alias or imported) != name:
+                continue
+            target = self.find(source, module, statement.level > 0)
+            if target is not None and target is not module:
+                return self.member(target, imported)
+            submodule = self._submodule(source, imported, module, statement.level > 0)  # perhaps without `__init__`
+            if submodule is not None:
+                return ModuleRef(submodule)
+            if target is module or not source:
+                return UNKNOWN
+            return External(canonical(f"{source}.{imported}"))
+        return UNKNOWN
+
+
+_BUILTINS = frozenset(dir(builtins))
+_MATH = frozenset(name for name in dir(math) if not name.startswith("_"))
+
+# No alias of an alias of an alias is as long as this, unless it goes in circles.
+_LONGEST_CHAIN = 20
+
+
+def _assigns_none(binder: Binder) -> bool:
+    if not isinstance(binder, (ir.Assign, ir.AnnAssign)):
+        return False
+    return isinstance(binder.value, ir.Constant) and binder.value.value is None
+
+
+def _module_file(root: Path, name: str) -> Path | None:
+    base = root.joinpath(*name.split("."))
+    for candidate in (base / "__init__.py", base.with_name(base.name + ".py")):
+        if candidate.is_file():
+            return candidate
+    return None

@@ -1,0 +1,244 @@
+"""Regions: the top-level statements of a file, found without parsing it.
+
+A region is the unit of reading. Splitting blanks out strings and comments and then looks only at lines that start in
+the first column, which costs a small part of a parse. The symbol table that Python made while it checked the file
+tells whether the split is right; where it is not, the whole file is read and split by its statements.
+"""
+
+from __future__ import annotations
+
+import re
+import symtable
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from warplint.ir import syntax as ir
+
+RegionKind = Literal["def", "class", "import", "assign", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Whole lines ``line`` to ``end_line`` (from 1, inclusive): a top-level statement with its decorators, and what
+    follows it up to the next one.
+
+    ``names`` holds the one name that a def, class or plain assignment binds; it is empty for the other kinds. Several
+    statements on one line are one region of kind ``other``, or ``import`` if the first is an import.
+    ``start`` and ``end`` are the offsets of the lines in the text.
+    """
+
+    kind: RegionKind
+    names: tuple[str, ...]
+    line: int
+    end_line: int
+    start: int
+    end: int
+
+
+#: Where a region starts, and what it is.
+_Start = tuple[int, RegionKind, tuple[str, ...]]
+
+_OPAQUE = re.compile(
+    r"\#[^\n]*"
+    r'|"""[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*"""'
+    r"|'''[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*'''"
+    r'|"[^"\\\n]*(?:\\.[^"\\\n]*)*"'
+    r"|'[^'\\\n]*(?:\\.[^'\\\n]*)*'",
+    re.DOTALL,
+)
+
+# A line that can start a top-level statement. Closing brackets cannot, nor can the later clauses of a compound
+# statement. A form feed sets Python's column back to the first.
+_START = re.compile(
+    r"\n(?:[ \t\f]*\f)?(?:"
+    r"(?P<decorator>@)"
+    r"|(?:async[ \t]+)?def[ \t]+(?P<def>\w+)"
+    r"|class[ \t]+(?P<class>\w+)"
+    r"|(?P<import>(?:from|import)\b)"
+    r"|(?P<clause>(?:else|elif|except|finally)\b)"
+    r"|(?!(?:try|with)\b)(?P<assign>\w+)[ \t]*(?::[^=\n]*)?(?<![=!<>:])=(?!=)"
+    r"|(?P<other>[^\s)\]}]))"
+)
+
+_DECORATOR = re.compile(r"[ \t\f]*@")
+
+# What makes more of an assignment than one name and its value.
+_IN_ASSIGNMENT = re.compile(r"(?P<open>[(\[{])|(?P<close>[)\]}])|;|(?<![=!<>:])=(?!=)")
+
+# Scopes in a symbol table that are no definitions.
+_SCOPES = {"lambda", "genexpr", "listcomp", "setcomp", "dictcomp", "__annotate__"}
+
+
+def split(
+    text: str, table: symtable.SymbolTable, read: Callable[[str, int], tuple[ir.Stmt, ...]]
+) -> tuple[Region, ...]:
+    """The regions of ``text`` in order. ``table`` is its symbol table.
+
+    ``read`` is asked for the statements of the whole text if splitting by lines fails; what it raises passes through.
+    """
+    regions = _scan(text)
+    if regions is not None and _agrees(regions, table):
+        return regions
+    return group(text, read(text, 1))
+
+
+def group(text: str, statements: tuple[ir.Stmt, ...]) -> tuple[Region, ...]:
+    """The regions of ``text``, whose statements are known."""
+    offsets = [0, *(newline.end() for newline in re.finditer("\n", text))]
+    starts: list[_Start] = []
+    previous = 0
+    for statement in statements:
+        line = statement.span.line
+        if isinstance(statement, (ir.FunctionDef, ir.ClassDef)) and statement.decorators:
+            # Before the decorators' `@`, which has no span, stand only comments and empty lines.
+            line = previous + 1
+            while not _DECORATOR.match(text, offsets[line - 1]):
+                line += 1
+        if line <= previous:
+            start, kind, _ = starts.pop()
+            starts.append((start, "import" if kind == "import" else "other", ()))
+        else:
+            starts.append((offsets[line - 1], *_described(statement)))
+        previous = statement.span.end_line
+    return _regions(text, starts)
+
+
+def grouped(regions: tuple[Region, ...], statements: tuple[ir.Stmt, ...]) -> dict[int, tuple[ir.Stmt, ...]]:
+    """The statements that stand in each region, by the region's first line."""
+    found: dict[int, list[ir.Stmt]] = {region.line: [] for region in regions}
+    starts = iter(regions)
+    region = next(starts, None)
+    for statement in statements:
+        while region is not None and statement.span.line > region.end_line:
+            region = next(starts, None)
+        assert region is not None
+        found[region.line].append(statement)
+    return {line: tuple(inside) for line, inside in found.items()}
+
+
+def _described(statement: ir.Stmt) -> tuple[RegionKind, tuple[str, ...]]:
+    if isinstance(statement, ir.FunctionDef):
+        return "def", (statement.name,)
+    if isinstance(statement, ir.ClassDef):
+        return "class", (statement.name,)
+    if isinstance(statement, (ir.Import, ir.ImportFrom)):
+        return "import", ()
+    target: ir.Expr | None = None
+    if isinstance(statement, ir.Assign) and len(statement.targets) == 1:
+        target = statement.targets[0]
+    elif isinstance(statement, ir.AnnAssign) and statement.value is not None:
+        target = statement.target
+    return ("assign", (target.id,)) if isinstance(target, ir.Name) else ("other", ())
+
+
+def _scan(text: str) -> tuple[Region, ...] | None:
+    """The regions by the lines that start in the first column; None if that cannot be right."""
+    # With the newline in front, a match starts at the offset that its line has in the text.
+    code = "\n" + _OPAQUE.sub(_blank, text)
+    starts: list[_Start] = []
+    previous = depth = 0
+    decorated = False
+    for match in _START.finditer(code):
+        position = match.start()
+        depth += _brackets(code, previous, position)
+        previous = position
+        what = match.lastgroup
+        if depth or (position and code[position - 1] == "\\"):
+            if depth < 0 or what in ("def", "class", "import"):
+                return None  # a string that was not seen as one, as a format string may be from Python 3.12 on
+            continue
+        if what == "clause":
+            continue
+        if decorated:
+            if what == "decorator":
+                continue
+            if what not in ("def", "class"):
+                return None
+            starts[-1] = (starts[-1][0], *_kind(what, match[what]))
+            decorated = False
+            continue
+        decorated = what == "decorator"
+        if what in ("def", "class", "assign"):
+            starts.append((position, *_kind(what, match[what])))
+        else:
+            starts.append((position, "import" if what == "import" else "other", ()))
+    if decorated or depth + _brackets(code, previous, len(code)):
+        return None
+    for index, (start, kind, _) in enumerate(starts):
+        if kind == "assign":
+            end = starts[index + 1][0] if index + 1 < len(starts) else len(text)
+            if not _is_single(code, start + 1, end + 1):
+                starts[index] = (start, "other", ())
+    return _regions(text, starts)
+
+
+def _blank(match: re.Match[str]) -> str:
+    start, end = match.span()
+    # A string can start a statement, a comment cannot.
+    return (" " if match.string[start] == "#" else '"') * (end - start)
+
+
+def _brackets(code: str, start: int, end: int) -> int:
+    """How many more brackets open than close."""
+    count = code.count
+    return (
+        count("(", start, end)
+        + count("[", start, end)
+        + count("{", start, end)
+        - count(")", start, end)
+        - count("]", start, end)
+        - count("}", start, end)
+    )
+
+
+def _kind(what: str, name: str) -> tuple[RegionKind, tuple[str, ...]]:
+    kind: RegionKind = "def" if what == "def" else "class" if what == "class" else "assign"
+    # Python's parser normalizes identifiers (PEP 3131).
+    return kind, (name if name.isascii() else unicodedata.normalize("NFKC", name),)
+
+
+def _is_single(code: str, start: int, end: int) -> bool:
+    """Whether an assignment has one target and nothing behind a semicolon; False also for some odd values."""
+    depth = equal_signs = 0
+    for match in _IN_ASSIGNMENT.finditer(code, start, end):
+        if match.lastgroup == "open":
+            depth += 1
+        elif match.lastgroup == "close":
+            depth -= 1
+        elif depth == 0:
+            equal_signs += 1
+    return equal_signs == 1
+
+
+def _regions(text: str, starts: list[_Start]) -> tuple[Region, ...]:
+    """Regions that reach from each start to the next."""
+    regions: list[Region] = []
+    line = 1
+    counted = 0
+    for index, (start, kind, names) in enumerate(starts):
+        end = starts[index + 1][0] if index + 1 < len(starts) else len(text)
+        line += text.count("\n", counted, start)
+        counted = start
+        lines = text.count("\n", start, end) + (0 if text.endswith("\n", start, end) else 1)
+        regions.append(Region(kind, names, line, line + lines - 1, start, end))
+    return tuple(regions)
+
+
+def _agrees(regions: tuple[Region, ...], table: symtable.SymbolTable) -> bool:
+    """Whether the definitions that Python saw are exactly those of the def and class regions."""
+    seen = [(child.get_lineno(), child.get_name()) for child in table.get_children()]
+    definitions = [(line, name) for line, name in seen if name.isidentifier() and name not in _SCOPES]
+    index = 0
+    for region in regions:
+        inside = []
+        while index < len(definitions) and definitions[index][0] <= region.end_line:
+            inside.append(definitions[index][1])
+            index += 1
+        if region.kind in ("def", "class"):
+            if inside != list(region.names):
+                return False
+        elif region.kind in ("import", "assign") and inside:
+            return False
+    return index == len(definitions)

@@ -1,0 +1,413 @@
+"""Python's built-in functions and the parts of numpy that decide shapes and lengths."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from warplint.ir.spans import Location
+from warplint.tapes import members, operators
+from warplint.tapes.dtypes import shape_of
+from warplint.tapes.questions import ROUNDS, derived
+from warplint.tapes.values import (
+    ArrayValue,
+    ClassValue,
+    DictValue,
+    ExternalValue,
+    Instance,
+    KernelValue,
+    ListValue,
+    RangeValue,
+    TapeValue,
+    TensorValue,
+    Unknown,
+    Value,
+    is_plain,
+)
+
+if TYPE_CHECKING:
+    from warplint.tapes.machine import Machine
+
+_PURE: dict[str, Callable[..., Any]] = {
+    function.__name__: function for function in (abs, round, min, max, sum, divmod, pow, ord)
+}
+_HARMLESS = frozenset(
+    {
+        "print",
+        "repr",
+        "hash",
+        "id",
+        "callable",
+        "input",
+        "format",
+        "vars",
+        "dir",
+        "breakpoint",
+        "sorted",
+        "iter",
+        "any",
+        "all",
+    }
+)
+
+
+def call(
+    machine: Machine, name: str, args: tuple[Value, ...], keywords: dict[str, Value], site: Location
+) -> tuple[bool, Value]:
+    """Call a built-in function; the first result tells whether it was one that is modelled."""
+    handler = _BUILTINS.get(name)
+    if handler is not None:
+        return True, handler(machine, args, keywords, site)
+    if name in _PURE or name.startswith("math."):
+        function = _PURE.get(name) or getattr(math, name.removeprefix("math."), None)
+        return True, _pure(machine, name, function, args)
+    if name in _HARMLESS:
+        from warplint.tapes.tapes import read_gradients
+
+        for value in args:
+            read_gradients(machine, value, "host", site)
+        if name == "sorted" and args and isinstance(args[0], ListValue):
+            return True, ListValue(list(args[0].items), args[0].open)
+        return True, Unknown(name)
+    return False, None
+
+
+def _pure(machine: Machine, name: str, function: Callable[..., Any] | None, args: tuple[Value, ...]) -> Value:
+    if len(args) == 1 and name in ("min", "max", "sum"):
+        known = members.elements(machine, args[0])
+        args = tuple(known) if known is not None else args
+        if name == "sum":
+            args = (args,) if known is not None else args
+    if args and all(is_plain(arg) for arg in args) and function is not None:
+        try:
+            return function(*args)  # type: ignore[no-any-return]
+        except (TypeError, ValueError, ArithmeticError):
+            return Unknown(name)
+    if name in ("min", "max") and any(isinstance(arg, int) for arg in args):
+        # of a known and an unknown number of things, the unknown one is the smaller
+        unknown = [arg for arg in args if isinstance(arg, Unknown)]
+        numbers = [arg for arg in args if isinstance(arg, int)]
+        if len(unknown) + len(numbers) == len(args) and unknown:
+            counts = [*numbers, *(machine.questions.number(arg) for arg in unknown)]
+            return min(counts) if name == "min" else max(counts)
+    unknowns = [arg for arg in args if isinstance(arg, Unknown)]
+    if unknowns:
+        return derived(name, *args)
+    return Unknown(name)
+
+
+def _range(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
+    numbers: list[int] = []
+    guessed = False
+    for arg in args:
+        if isinstance(arg, Unknown):
+            numbers.append(machine.questions.number(arg))
+            guessed = True
+        elif isinstance(arg, (int, float)):
+            numbers.append(int(arg))
+        else:
+            numbers.append(ROUNDS)
+            guessed = True
+    if len(numbers) == 1:
+        return RangeValue(0, numbers[0], 1, guessed)
+    if len(numbers) == 2:
+        return RangeValue(numbers[0], numbers[1], 1, guessed)
+    if len(numbers) == 3 and numbers[2] != 0:
+        return RangeValue(numbers[0], numbers[1], numbers[2], guessed)
+    return Unknown("range")
+
+
+def _len(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
+    value = args[0] if args else None
+    known = members.elements(machine, value) if not isinstance(value, RangeValue) else None
+    if known is not None:
+        return len(known)
+    if isinstance(value, RangeValue):
+        return len(value.numbers())
+    if isinstance(value, Unknown):
+        array = machine.recorder.materialized(value)
+        if array is None:
+            return members.length(machine, value)
+        value = array
+    if isinstance(value, TensorValue):
+        value = value.array
+    if isinstance(value, ArrayValue):
+        return value.shape[0] if value.shape else machine.pure(f"len of {id(value)}")
+    if isinstance(value, Instance):
+        found = members.class_member(machine, value.cls, "__len__")
+        if found is not None:
+            from warplint.tapes.values import BoundMethod, FunctionValue
+
+            if isinstance(found[1], FunctionValue):
+                return machine.call(BoundMethod(found[1], value), (), {}, site)
+    return Unknown("len")
+
+
+def _int(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
+    value = operators.plain_of(args[0]) if args else 0
+    if isinstance(value, (int, float)):
+        return int(value) if math.isfinite(value) else Unknown("int")
+    if isinstance(value, Unknown):
+        return derived("int", value)
+    return Unknown("int")
+
+
+def _float(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
+    value = args[0] if args else 0.0
+    if isinstance(value, (int, float)):
+        return float(value)
+    if isinstance(value, Unknown):
+        return derived("float", value)
+    return Unknown("float")
+
+
+def _bool(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
+    known = operators.known_truth(args[0]) if args else False
+    if known is not None:
+        return known
+    return args[0] if args else False
+
+
+def _list(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
+    if not args:
+        return ListValue([])
+    known = members.elements(machine, args[0])
+    if known is not None:
+        return ListValue(known)
+    if isinstance(args[0], ListValue):
+        return ListValue(list(args[0].items), True)
+    if isinstance(args[0], Unknown):
+        return args[0]
+    return Unknown("list")
+
+
+def _tuple(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
+    if not args:
+        return ()
+    known = members.elements(machine, args[0])
+    return tuple(known) if known is not None else args[0] if isinstance(args[0], Unknown) else Unknown("tuple")
+
+
+def make_dict(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value]) -> Value:
+    """``dict(...)``."""
+    result = DictValue()
+    if args and isinstance(args[0], DictValue):
+        result.entries.update(args[0].entries)
+        result.open = args[0].open
+    elif args:
+        known = members.elements(machine, args[0])
+        pairs = [item for item in known or [] if isinstance(item, tuple) and len(item) == 2]
+        result.open = known is None or len(pairs) != len(known)
+        result.entries.update({key: value for key, value in pairs if members.is_key(key)})
+    result.entries.update({key: value for key, value in keywords.items() if key not in ("*", "**")})
+    result.open = result.open or "**" in keywords
+    return result
+
+
+def _enumerate(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
+    items, exact = members.rounds(machine, args[0]) if args else ((), True)
+    start = args[1] if len(args) > 1 else keywords.get("start", 0)
+    first = start if isinstance(start, int) else 0
+    # a loop over this makes as many rounds as are known, which is all that matters
+    return ListValue([(first + number, item) for number, item in enumerate(items)])
+
+
+def _zip(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
+    columns = [list(members.rounds(machine, arg)[0]) for arg in args]
+    return ListValue([tuple(row) for row in zip(*columns, strict=False)])
+
+
+def _reversed(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
+    items, _ = members.rounds(machine, args[0]) if args else ((), True)
+    return ListValue(list(items)[::-1])
+
+
+def _map(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
+    if len(args) < 2:
+        return Unknown("map")
+    columns = [list(members.rounds(machine, arg)[0]) for arg in args[1:]]
+    return ListValue([machine.call(args[0], tuple(row), {}, site) for row in zip(*columns, strict=False)])
+
+
+def _next(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
+    value = args[0] if args else None
+    if isinstance(value, ListValue) and value.items:
+        return value.items[0]
+    return Unknown("next")
+
+
+def _getattr(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
+    if len(args) >= 2 and isinstance(args[1], str):
+        owner = args[0]
+        if len(args) == 3 and isinstance(owner, Instance):
+            missing = args[1] not in owner.attributes and members.class_member(machine, owner.cls, args[1]) is None
+            if missing and not owner.cls.external_bases:
+                return args[2]
+        return members.get_attribute(machine, owner, args[1], site)
+    return Unknown("getattr")
+
+
+def _hasattr(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
+    if len(args) == 2 and isinstance(args[1], str):
+        owner, name = args[0], args[1]
+        if isinstance(owner, Instance):
+            if name in owner.attributes or members.class_member(machine, owner.cls, name) is not None:
+                return True
+            return Unknown("hasattr") if owner.cls.external_bases else False
+        if isinstance(owner, Unknown):
+            return members.truth_of_attribute(owner, name)
+    return Unknown("hasattr")
+
+
+def _setattr(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
+    if len(args) == 3:
+        if isinstance(args[1], str):
+            members.set_attribute(machine, args[0], args[1], args[2], site)
+        elif isinstance(args[0], Instance):
+            # which attribute this sets is not known: none of them is, from here on
+            for name in args[0].attributes:
+                args[0].attributes[name] = Unknown(name)
+    return None
+
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "int": (int,),
+    "float": (float,),
+    "bool": (bool,),
+    "str": (str,),
+    "list": (ListValue,),
+    "dict": (DictValue,),
+    "tuple": (tuple,),
+    "set": (ListValue,),
+    "range": (RangeValue,),
+    "warp.array": (ArrayValue,),
+    "warp.Tape": (TapeValue,),
+    "warp.Kernel": (KernelValue,),
+    "torch.Tensor": (TensorValue,),
+    "numpy.ndarray": (),
+}
+
+
+def _isinstance(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
+    if len(args) != 2:
+        return Unknown("isinstance")
+    value, kinds = args
+    if isinstance(value, Unknown):
+        array = machine.recorder.materialized(value)
+        if array is None:
+            return derived("isinstance", value, kinds)
+        value = array
+    answers = [_is_instance(value, kind) for kind in (kinds if isinstance(kinds, tuple) else (kinds,))]
+    if True in answers:
+        return True
+    return False if None not in answers else Unknown("isinstance")
+
+
+def _is_instance(value: Value, kind: Value) -> bool | None:
+    if isinstance(kind, ExternalValue):
+        types = _TYPES.get(kind.name)
+        if types is None:
+            return None if isinstance(value, Instance) and value.cls.external_bases else False
+        return isinstance(value, types)
+    if isinstance(kind, ClassValue):
+        return isinstance(value, Instance) and kind in value.cls.lineage()
+    return None
+
+
+def _type(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
+    if len(args) == 1 and isinstance(args[0], Instance):
+        return args[0].cls
+    return Unknown("type")
+
+
+def _str(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
+    if args and isinstance(args[0], (str, int)):
+        return str(args[0])
+    return Unknown("text")
+
+
+def _slice(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
+    return slice(*args) if 1 <= len(args) <= 3 else Unknown("slice")
+
+
+_BUILTINS: dict[str, Callable[[Any, tuple[Value, ...], dict[str, Value], Location], Value]] = {
+    "range": _range,
+    "len": _len,
+    "int": _int,
+    "float": _float,
+    "bool": _bool,
+    "str": _str,
+    "list": _list,
+    "set": _list,
+    "frozenset": _list,
+    "tuple": _tuple,
+    "dict": lambda machine, args, keywords, site: make_dict(machine, args, keywords),
+    "enumerate": _enumerate,
+    "zip": _zip,
+    "reversed": _reversed,
+    "map": _map,
+    "next": _next,
+    "getattr": _getattr,
+    "hasattr": _hasattr,
+    "setattr": _setattr,
+    "isinstance": _isinstance,
+    "type": _type,
+    "slice": _slice,
+    "object": lambda machine, args, keywords, site: Unknown("object"),
+    "tqdm.tqdm": lambda machine, args, keywords, site: args[0] if args else Unknown("tqdm"),
+    "tqdm.trange": _range,
+    "itertools.count": lambda machine, args, keywords, site: Unknown("count"),
+}
+
+
+# --- numpy ---
+
+
+def numpy_call(
+    machine: Machine, name: str, args: tuple[Value, ...], keywords: dict[str, Value], site: Location
+) -> Value:
+    """A numpy function: its result is unknown data, whose shape may be known."""
+    from warplint.tapes.tapes import read_gradients
+
+    sources = frozenset().union(
+        *(value.sources for value in (*args, *keywords.values()) if isinstance(value, Unknown)),
+        *({value.storage} for value in args if isinstance(value, ArrayValue)),
+    )
+    for value in args:
+        read_gradients(machine, value, "host", site)
+    first = args[0] if args else keywords.get("shape", keywords.get("size"))
+    if name in ("int32", "int64", "float32", "float64") and isinstance(first, (int, float)):
+        return first
+    if name in ("ceil", "floor", "sqrt", "cos", "sin", "deg2rad", "radians") and isinstance(first, (int, float)):
+        function = getattr(math, "radians" if name == "deg2rad" else name)
+        try:
+            return float(function(first))
+        except ValueError:
+            return Unknown(name)
+    result = Unknown(f"numpy.{name}", sources=sources)
+    shape: tuple[int | Unknown, ...] | None = None
+    if name in ("zeros", "ones", "empty", "full"):
+        shape = shape_of(first)
+    elif name in ("random.rand", "random.randn"):
+        shape = shape_of(args)
+    elif name in ("array", "asarray", "ascontiguousarray", "copy"):
+        from warplint.tapes.allocations import data_shape
+
+        shape = data_shape(first)
+        if isinstance(first, (ListValue, tuple)):
+            result.children["values"] = first
+        elif isinstance(first, Unknown):
+            result.children["len"] = members.length(machine, first)
+            if "values" in first.children:
+                result.children["values"] = first.children["values"]
+    elif name in ("arange", "linspace"):
+        count = first if name == "arange" and len(args) == 1 else args[2] if len(args) > 2 else keywords.get("num")
+        shape = shape_of(count) if isinstance(count, (int, Unknown)) else None
+    elif "size" in keywords:
+        shape = shape_of(keywords["size"])
+    if shape is not None:
+        result.children[("attr", "shape")] = tuple(shape)
+        if shape:
+            result.children["len"] = shape[0]
+    return result

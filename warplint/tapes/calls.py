@@ -1,0 +1,426 @@
+"""Calls: functions, methods, classes, kernels' definitions, and what is unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from warplint.ir import syntax as ir
+from warplint.ir.spans import Location
+from warplint.source.project import Definition
+from warplint.tapes import arrays, containers, launches, members, model, optimizers, tapes
+from warplint.tapes.memo import Memo
+from warplint.tapes.values import (
+    ArrayValue,
+    BoundMethod,
+    Builtin,
+    ClassValue,
+    CommandValue,
+    DictValue,
+    ExternalValue,
+    FunctionValue,
+    GeneratorContext,
+    Instance,
+    KernelValue,
+    LambdaValue,
+    ListValue,
+    Method,
+    OptimizerValue,
+    Partial,
+    TapeValue,
+    TensorValue,
+    Unknown,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from warplint.tapes.machine import Frame, Machine
+
+_KERNEL_DECORATORS = frozenset({"warp.kernel", "warp.overload"})
+_STRUCT_DECORATORS = frozenset({"warp.struct"})
+_DATACLASS_DECORATORS = frozenset({"dataclasses.dataclass", "chex.dataclass", "flax.struct.dataclass", "attr.s"})
+
+
+def call(
+    machine: Machine, function: Value, args: tuple[Value, ...], keywords: dict[str, Value], site: Location
+) -> Value:
+    """The result of calling a value."""
+    if isinstance(function, FunctionValue):
+        return call_function(machine, function, args, keywords, site)
+    if isinstance(function, BoundMethod):
+        return call_function(machine, function.function, (function.receiver, *args), keywords, site, bound=True)
+    if isinstance(function, Method):
+        return _call_method(machine, function, args, keywords, site)
+    if isinstance(function, ExternalValue):
+        return model.call_external(machine, function.name, args, keywords, site)
+    if isinstance(function, ClassValue):
+        return construct(machine, function, args, keywords, site)
+    if isinstance(function, LambdaValue):
+        return _call_lambda(machine, function, args, keywords)
+    if isinstance(function, Partial):
+        return machine.call(function.function, (*function.args, *args), {**function.keywords, **keywords}, site)
+    if isinstance(function, Builtin):
+        result: Value = function.call(machine, args, keywords, site)
+        return result
+    if isinstance(function, Instance):
+        for name in ("__call__", "forward"):
+            found = members.class_member(machine, function.cls, name)
+            if found is not None and isinstance(found[1], FunctionValue):
+                return call_function(machine, found[1], (function, *args), keywords, site, bound=True)
+    if isinstance(function, Unknown):
+        return _call_unknown(machine, function, args, keywords, site)
+    escape(machine, args, keywords, "a call", site)
+    return Unknown("call")
+
+
+# --- definitions ---
+
+
+def define(machine: Machine, definition: Definition, closure: Frame | None) -> Value:
+    """What a ``def`` or ``class`` statement binds its name to."""
+    node = definition.node
+    frame = closure if closure is not None else machine.globals(definition.module)
+    if isinstance(node, ir.ClassDef):
+        return _define_class(machine, definition, node, frame, closure)
+    value: Value = FunctionValue(definition, closure)
+    for decorator in reversed(node.decorators):
+        inner = decorator.func if isinstance(decorator, ir.Call) else decorator
+        applied = machine.evaluate(inner, frame)
+        if isinstance(applied, ExternalValue):
+            if applied.name in _KERNEL_DECORATORS:
+                value = KernelValue(definition, closure)
+            # Other decorators from outside are taken to leave the function as it is (caches, torch.no_grad, tests).
+        elif isinstance(applied, FunctionValue) and isinstance(value, FunctionValue):
+            value = _decorate(machine, applied, decorator, value, frame)
+    return value
+
+
+def _decorate(
+    machine: Machine, applied: FunctionValue, decorator: ir.Expr, value: FunctionValue, frame: Frame
+) -> Value:
+    if is_generator(applied.definition.node) or not machine.may_enter(applied.definition):
+        return value
+    site = machine.location(decorator, frame)
+    if isinstance(decorator, ir.Call):
+        made = machine.evaluate(decorator, frame)
+        result = machine.call(made, (value,), {}, site)
+    else:
+        result = machine.call(applied, (value,), {}, site)
+    return result if not isinstance(result, Unknown) else value
+
+
+def _define_class(
+    machine: Machine, definition: Definition, node: ir.ClassDef, frame: Frame, closure: Frame | None
+) -> Value:
+    bases = tuple(machine.evaluate(base, frame) for base in node.bases)
+    cls = ClassValue(definition, bases, closure)
+    for decorator in node.decorators:
+        inner = decorator.func if isinstance(decorator, ir.Call) else decorator
+        applied = machine.evaluate(inner, frame)
+        if isinstance(applied, ExternalValue):
+            if applied.name in _STRUCT_DECORATORS:
+                cls.kind = "struct"
+            elif applied.name in _DATACLASS_DECORATORS:
+                cls.kind = "dataclass"
+    outside = cls.external_bases
+    if "warp.Tape" in outside:
+        cls.kind = "tape"
+    elif "typing.NamedTuple" in outside:
+        cls.kind = "namedtuple"
+    elif any(name.startswith("enum.") for name in outside):
+        cls.kind = "enum"
+    elif cls.kind == "plain" and any(isinstance(base, ClassValue) and base.kind == "dataclass" for base in bases):
+        cls.kind = "dataclass"
+    return cls
+
+
+def _yields(function: ir.FunctionDef | ir.ClassDef) -> bool:
+    return isinstance(function, ir.FunctionDef) and any(
+        isinstance(node, ir.Opaque) and node.kind.startswith("yield")
+        for statement in function.body
+        for node in _own_nodes(statement)
+    )
+
+
+#: Whether a function yields.
+is_generator = Memo(_yields)
+
+
+def _own_nodes(node: ir.Node) -> Iterator[ir.Node]:
+    """``node`` and what is inside it, nested definitions left out."""
+    if isinstance(node, (ir.FunctionDef, ir.ClassDef, ir.Lambda)):
+        return
+    yield node
+    for child in ir.children(node):
+        yield from _own_nodes(child)
+
+
+# --- project functions ---
+
+
+def call_function(
+    machine: Machine,
+    function: FunctionValue,
+    args: tuple[Value, ...],
+    keywords: dict[str, Value],
+    site: Location,
+    *,
+    bound: bool = False,
+) -> Value:
+    """Run the body of a project function."""
+    definition = function.definition
+    node = definition.node
+    assert isinstance(node, ir.FunctionDef)
+    machine.tick()
+    if not machine.may_enter(definition):
+        escape(machine, args, keywords, node.name, site)
+        return Unknown(node.name)
+    frame = bind(machine, function, args, keywords)
+    if definition.scope and isinstance(definition.scope[-1], ir.ClassDef) and args and bound:
+        frame.receiver = args[0]
+        frame.cls = _class_of(machine, args[0], definition)
+    from warplint.tapes.statements import Return
+
+    if is_generator(node):
+        if any(name.endswith("contextmanager") for name in members.decorators(machine, function)):
+            return GeneratorContext(definition, frame, site)
+        # All that it yields is made at once.
+        made = ListValue([])
+        frame.on_yield = made.items.append
+        with machine.activation(definition, site):
+            machine.execute(node.body, frame)
+        return made
+    with machine.activation(definition, site):
+        signal = machine.execute(node.body, frame)
+
+    if isinstance(signal, Return):
+        return signal.value
+    return Unknown(node.name) if frame.raised else None
+
+
+def _class_of(machine: Machine, receiver: Value, definition: Definition) -> ClassValue | None:
+    cls = receiver.cls if isinstance(receiver, Instance) else receiver
+    if not isinstance(cls, ClassValue):
+        return None
+    for ancestor in cls.lineage():
+        if ancestor.definition.node is definition.scope[-1]:
+            return ancestor
+    return None
+
+
+def bind(machine: Machine, function: FunctionValue, args: tuple[Value, ...], keywords: dict[str, Value]) -> Frame:
+    """A frame for a call, its parameters bound."""
+    from warplint.tapes.machine import Frame as NewFrame
+
+    definition = function.definition
+    node = definition.node
+    assert isinstance(node, ir.FunctionDef)
+    frame = NewFrame(definition.module, definition.inner_scope, {}, function.closure)
+    given = dict(keywords)
+    spread = given.pop("*", None)
+    more = given.pop("**", None)
+    positional = list(args)
+    for parameter in node.parameters:
+        name = parameter.name
+        if parameter.kind == "*":
+            rest = tuple(positional)
+            frame.names[name] = Unknown(name) if spread is not None else rest
+            positional = []
+        elif parameter.kind == "**":
+            frame.names[name] = DictValue(dict(given), open=more is not None)
+        elif parameter.kind == "positional" and positional:
+            frame.names[name] = positional.pop(0)
+        elif name in given:
+            frame.names[name] = given.pop(name)
+        elif parameter.default is not None and more is None:
+            frame.names[name] = _default(machine, function, parameter)
+        else:
+            frame.names[name] = Unknown(name)
+    return frame
+
+
+def _default(machine: Machine, function: FunctionValue, parameter: ir.Parameter) -> Value:
+    # Defaults are made once: a mutable one is shared by all calls.
+    if function.defaults is None:
+        function.defaults = {}
+    if parameter.name not in function.defaults:
+        assert parameter.default is not None
+        frame = function.closure or machine.globals(function.definition.module)
+        function.defaults[parameter.name] = machine.evaluate(parameter.default, frame)
+    return function.defaults[parameter.name]
+
+
+def _call_lambda(machine: Machine, function: LambdaValue, args: tuple[Value, ...], keywords: dict[str, Value]) -> Value:
+    from warplint.tapes.machine import Frame as NewFrame
+
+    machine.tick()
+    outer = function.frame
+    frame = NewFrame(outer.module, outer.scope, {}, outer, "function", outer.cls, outer.receiver)
+    positional = list(args)
+    for parameter in function.node.parameters:
+        if parameter.kind == "*":
+            frame.names[parameter.name] = tuple(positional)
+            positional = []
+        elif parameter.kind == "**":
+            frame.names[parameter.name] = DictValue(dict(keywords))
+        elif positional:
+            frame.names[parameter.name] = positional.pop(0)
+        elif parameter.name in keywords:
+            frame.names[parameter.name] = keywords[parameter.name]
+        elif parameter.default is not None:
+            frame.names[parameter.name] = machine.evaluate(parameter.default, outer)
+        else:
+            frame.names[parameter.name] = Unknown(parameter.name)
+    return machine.evaluate(function.node.body, frame)
+
+
+# --- classes ---
+
+
+def construct(
+    machine: Machine, cls: ClassValue, args: tuple[Value, ...], keywords: dict[str, Value], site: Location
+) -> Value:
+    """``cls(...)``."""
+    if cls.kind == "tape":
+        return machine.recorder.new_tape()
+    if cls.kind == "enum":
+        return args[0] if args else Unknown(cls.definition.node.name)
+    machine.tick()
+    instance = Instance(cls)
+    machine.instances.append(instance)
+    if cls.kind == "struct":
+        for field in _fields(cls):
+            instance.attributes[field.target.id] = None  # type: ignore[union-attr]
+        return instance
+    found = members.class_member(machine, cls, "__init__")
+    if found is not None and isinstance(found[1], FunctionValue):
+        call_function(machine, found[1], (instance, *args), keywords, site, bound=True)
+    elif cls.kind in ("dataclass", "namedtuple"):
+        _fill_fields(machine, instance, args, keywords, site)
+    elif args or keywords:
+        escape(machine, args, keywords, cls.definition.node.name, site)
+    return instance
+
+
+def _fields(cls: ClassValue) -> list[ir.AnnAssign]:
+    """The annotated fields of a class and of its project bases, base classes first."""
+    found: dict[str, ir.AnnAssign] = {}
+    for ancestor in reversed(cls.lineage()):
+        for statement in ancestor.definition.node.body:
+            if isinstance(statement, ir.AnnAssign) and isinstance(statement.target, ir.Name):
+                found[statement.target.id] = statement
+    return list(found.values())
+
+
+def _fill_fields(
+    machine: Machine, instance: Instance, args: tuple[Value, ...], keywords: dict[str, Value], site: Location
+) -> None:
+    positional = list(args)
+    frame = members.class_frame(machine, instance.cls)
+    for field in _fields(instance.cls):
+        assert isinstance(field.target, ir.Name)
+        name = field.target.id
+        if positional:
+            instance.attributes[name] = positional.pop(0)
+        elif name in keywords:
+            instance.attributes[name] = keywords[name]
+        elif field.value is not None:
+            instance.attributes[name] = _field_default(machine, field.value, frame, site)
+        else:
+            instance.attributes[name] = Unknown(name)
+    found = members.class_member(machine, instance.cls, "__post_init__")
+    if found is not None and isinstance(found[1], FunctionValue):
+        call_function(machine, found[1], (instance,), {}, site, bound=True)
+
+
+def _field_default(machine: Machine, node: ir.Expr, frame: Frame, site: Location) -> Value:
+    if isinstance(node, ir.Call) and machine.evaluate(node.func, frame) == ExternalValue("dataclasses.field"):
+        factory = node.keyword("default_factory")
+        if factory is not None:
+            return machine.call(machine.evaluate(factory, frame), (), {}, site)
+        default = node.keyword("default")
+        return Unknown("field") if default is None else machine.evaluate(default, frame)
+    return machine.evaluate(node, frame)
+
+
+# --- methods of known values ---
+
+
+def _call_method(
+    machine: Machine, method: Method, args: tuple[Value, ...], keywords: dict[str, Value], site: Location
+) -> Value:
+    receiver = method.receiver
+    if isinstance(receiver, ArrayValue):
+        return arrays.call_method(machine, receiver, method.name, args, keywords, site)
+    if isinstance(receiver, TensorValue):
+        return arrays.call_tensor_method(machine, receiver, method.name, args, keywords, site)
+    if isinstance(receiver, TapeValue):
+        return tapes.call_method(machine, receiver, method.name, args, keywords, site)
+    if isinstance(receiver, OptimizerValue):
+        return optimizers.call_method(machine, receiver, method.name, args, keywords, site)
+    if isinstance(receiver, ClassValue) and method.name == "apply":
+        return tapes.apply_torch_function(machine, receiver, args, site)
+    if isinstance(receiver, CommandValue):
+        if method.name == "launch":
+            launches.run_command(machine, receiver, site)
+        return Unknown(method.name)
+    return containers.call_method(machine, receiver, method.name, args, keywords, site)
+
+
+def _call_unknown(
+    machine: Machine, function: Unknown, args: tuple[Value, ...], keywords: dict[str, Value], site: Location
+) -> Value:
+    origin = function.origin
+    if origin is not None and isinstance(origin[0], tuple) and origin[0][0] == "attr":
+        owner, name = origin[1], origin[0][1]
+        if isinstance(owner, Unknown) and isinstance(name, str):
+            handled, result = model.call_unknown_method(machine, owner, name, args, keywords, site)
+            if handled:
+                return result
+    escape(machine, args, keywords, function.hint or "an unknown function", site)
+    return Unknown(function.hint)
+
+
+# --- escape ---
+
+
+def escape(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], callee: str, site: Location) -> None:
+    """Values go to code that is not known: what it may do to arrays becomes unknown.
+
+    Such code may switch gradients on, so "no gradient" is no longer known; that it switches them off is not assumed.
+    """
+    for array in reachable_arrays((*args, *keywords.values())):
+        if array.requires_grad is False and array.storage.owner is None:
+            array.requires_grad = None
+        machine.recorder.escaped(array, callee, site)
+
+
+def reachable_arrays(values: tuple[Value, ...], limit: int = 400) -> list[ArrayValue]:
+    """The arrays that can be reached from some values."""
+    found: list[ArrayValue] = []
+    seen: set[int] = set()
+    stack: list[Value] = list(reversed(values))
+    while stack and len(found) < limit:
+        value = stack.pop()
+        if isinstance(value, ArrayValue):
+            if id(value) not in seen:
+                seen.add(id(value))
+                found.append(value)
+            continue
+        if isinstance(value, tuple):
+            stack.extend(value)
+            continue
+        if not isinstance(value, (ListValue, DictValue, Instance, TensorValue, BoundMethod)) or id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, ListValue):
+            stack.extend(value.items)
+        elif isinstance(value, DictValue):
+            stack.extend(value.entries.values())
+        elif isinstance(value, Instance):
+            stack.extend(value.attributes.values())
+        elif isinstance(value, BoundMethod):
+            stack.append(value.receiver)
+        else:
+            stack.append(value.array)
+    return found

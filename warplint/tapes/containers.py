@@ -1,0 +1,149 @@
+"""Methods of lists, dicts, strings and tuples."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warplint.ir.spans import Location
+from warplint.tapes import members
+from warplint.tapes.values import (
+    ArrayValue,
+    DictValue,
+    ListValue,
+    Method,
+    TapeValue,
+    Unknown,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from warplint.tapes.machine import Machine
+
+
+def call_method(
+    machine: Machine, receiver: Value, name: str, args: tuple[Value, ...], keywords: dict[str, Value], site: Location
+) -> Value:
+    """``receiver.name(...)`` for a value of Python's own types."""
+    if isinstance(receiver, ListValue):
+        return _list_method(machine, receiver, name, args)
+    if isinstance(receiver, DictValue):
+        return _dict_method(machine, receiver, name, args, keywords)
+    if isinstance(receiver, str):
+        return _text_method(receiver, name, args)
+    if isinstance(receiver, tuple):
+        if name == "index" and args and args[0] in receiver:
+            return receiver.index(args[0])
+        if name == "count":
+            return Unknown("count")
+        return Unknown(name)
+    if isinstance(receiver, Method) and isinstance(receiver.receiver, TapeValue) and receiver.name == "gradients":
+        if name == "get" and args and isinstance(args[0], ArrayValue):
+            return machine.recorder.gradient(args[0])
+        return Unknown("gradient")
+    return Unknown(name)
+
+
+def _list_method(machine: Machine, owner: ListValue, name: str, args: tuple[Value, ...]) -> Value:
+    first = args[0] if args else None
+    if name in ("append", "add"):
+        if args:
+            owner.items.append(first)
+        return None
+    if name in ("extend", "update"):
+        known = members.elements(machine, first)
+        if known is None:
+            owner.open = True
+        else:
+            owner.items.extend(known)
+        return None
+    if name == "insert" and len(args) == 2:
+        if isinstance(first, int):
+            owner.items.insert(first, args[1])
+        else:
+            owner.items.append(args[1])
+            owner.open = True
+        return None
+    if name == "pop":
+        index = first if args else -1
+        if isinstance(index, int) and not (owner.open and index < 0) and -len(owner.items) <= index < len(owner.items):
+            return owner.items.pop(index)
+        return Unknown("element")
+    if name in ("popleft",):
+        return owner.items.pop(0) if owner.items else Unknown("element")
+    if name == "clear":
+        owner.items.clear()
+        owner.open = False
+        return None
+    if name == "reverse":
+        owner.items.reverse()
+        return None
+    if name == "copy":
+        return ListValue(list(owner.items), owner.open)
+    if name in ("remove", "discard", "sort"):
+        if args and first in owner.items:
+            owner.items.remove(first)
+        return None
+    if name == "index":
+        return owner.items.index(first) if first in owner.items else Unknown("index")
+    return Unknown(name)
+
+
+def _dict_method(
+    machine: Machine, owner: DictValue, name: str, args: tuple[Value, ...], keywords: dict[str, Value]
+) -> Value:
+    first = args[0] if args else None
+    if name in ("get", "pop", "setdefault") and args:
+        key_known = members.is_key(first)
+        if key_known and first in owner.entries:
+            return owner.entries.pop(first) if name == "pop" else owner.entries[first]
+        if owner.open or not key_known:
+            return Unknown("item")
+        default = args[1] if len(args) > 1 else None
+        if name == "setdefault":
+            owner.entries[first] = default
+        return default
+    if name == "items":
+        return ListValue([(key, value) for key, value in owner.entries.items()], owner.open)
+    if name == "values":
+        return ListValue(list(owner.entries.values()), owner.open)
+    if name == "keys":
+        return ListValue(list(owner.entries), owner.open)
+    if name == "update":
+        if isinstance(first, DictValue):
+            owner.entries.update(first.entries)
+            owner.open = owner.open or first.open
+        elif first is not None:
+            owner.open = True
+        owner.entries.update(keywords)
+        return None
+    if name == "clear":
+        owner.entries.clear()
+        owner.open = False
+        return None
+    if name == "copy":
+        return DictValue(dict(owner.entries), owner.open)
+    return Unknown(name)
+
+
+_PURE_TEXT = frozenset(
+    {
+        "lower",
+        "upper",
+        "strip",
+        "lstrip",
+        "rstrip",
+        "replace",
+        "startswith",
+        "endswith",
+        "split",
+        "title",
+        "removeprefix",
+    }
+)
+
+
+def _text_method(owner: str, name: str, args: tuple[Value, ...]) -> Value:
+    if name in _PURE_TEXT and all(isinstance(arg, str) for arg in args):
+        result = getattr(owner, name)(*args)
+        return ListValue(list(result)) if isinstance(result, list) else result
+    return Unknown("text")

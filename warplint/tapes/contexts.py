@@ -1,0 +1,73 @@
+"""Context managers: tapes, Warp's scopes, project classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from warplint.ir.spans import Location
+from warplint.tapes import members
+from warplint.tapes.values import (
+    BoundMethod,
+    ContextValue,
+    FunctionValue,
+    Instance,
+    TapeValue,
+    Unknown,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from warplint.tapes.machine import Machine
+
+
+@dataclass(frozen=True, slots=True)
+class Entered:
+    """An entered context: what ``as`` binds, and what has to be left."""
+
+    result: Value
+    manager: Value
+
+
+def tape_of(machine: Machine, value: Value) -> TapeValue | None:
+    """The tape that a value is; an unknown value that is named like one becomes one."""
+    if isinstance(value, TapeValue):
+        return value
+    if isinstance(value, Unknown):
+        found = value.children.get("tape")
+        if isinstance(found, TapeValue):
+            return found
+        if "tape" in value.hint.lower().rpartition(".")[2]:
+            made = machine.recorder.new_tape()
+            value.children["tape"] = made
+            return made
+    return None
+
+
+def enter(machine: Machine, value: Value, site: Location) -> Entered:
+    """``with value``."""
+    tape = tape_of(machine, value)
+    if tape is not None:
+        machine.recorder.begin_tape(tape, site)
+        return Entered(tape, tape)
+    if isinstance(value, ContextValue):
+        return Entered(value.result, None)
+    if isinstance(value, Instance):
+        found = members.class_member(machine, value.cls, "__enter__")
+        if found is not None and isinstance(found[1], FunctionValue):
+            return Entered(machine.call(BoundMethod(found[1], value), (), {}, site), value)
+        return Entered(value, None)
+    if isinstance(value, Unknown):
+        return Entered(value.child("enter"), None)
+    return Entered(Unknown("context"), None)
+
+
+def leave(machine: Machine, entered: Entered, site: Location) -> None:
+    """The end of the ``with`` block."""
+    manager = entered.manager
+    if isinstance(manager, TapeValue):
+        machine.recorder.end_tape(manager, site)
+    elif isinstance(manager, Instance):
+        found = members.class_member(machine, manager.cls, "__exit__")
+        if found is not None and isinstance(found[1], FunctionValue):
+            machine.call(BoundMethod(found[1], manager), (None, None, None), {}, site)

@@ -1,0 +1,208 @@
+"""Entry points: where host code starts to run, and which runs are made from there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from warplint.ir import syntax as ir
+from warplint.ir.spans import Location, Span
+from warplint.source.project import Definition, Module, Project
+from warplint.tapes import calls, members, tapes
+from warplint.tapes.candidates import candidates, openers, opens_tapes
+from warplint.tapes.machine import Effects, HostError, Machine, OutOfBudget
+from warplint.tapes.questions import Questions
+from warplint.tapes.trace import Trace
+from warplint.tapes.values import BoundMethod, ClassValue, FunctionValue, Instance, Unknown, Value
+
+#: Steps (statements and calls) of one run as it is written, of one run with smaller counts, of all runs from one entry
+#: point, and of all runs for one module.
+FULL_BUDGET = 25_000
+RUN_BUDGET = 60_000
+ENTRY_BUDGET = 150_000
+MODULE_BUDGET = 400_000
+#: How many conditions of one entry point are tried the other way.
+MAX_FLIPS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A way to start a run. ``start`` does what the entry point does."""
+
+    name: str
+    start: Callable[[Machine], None]
+
+
+def concerns(module: Module) -> bool:
+    """Whether ``module`` opens tapes, or uses something of another module of the project that does."""
+    return opens_tapes(module) or bool(openers(module))
+
+
+def traces(project: Project, module: Module, effects: Effects) -> Iterator[Trace]:
+    """The traces of all runs that are made for ``module``."""
+    runs = _Runs(project, module, effects)
+    starts = candidates(module)
+    yield from runs.of(_script(module, starts))
+    for start in starts:
+        if id(start.node) not in runs.covered:
+            yield from runs.of(_function(module, start, starts))
+
+
+class _Runs:
+    """The runs for one module. ``covered`` are the definitions that some run entered."""
+
+    def __init__(self, project: Project, module: Module, effects: Effects) -> None:
+        self.covered: set[int] = set()
+        self._project = project
+        self._module = module
+        self._effects = effects
+        self._budget = MODULE_BUDGET
+
+    def of(self, entry: Entry) -> Iterator[Trace]:
+        """The traces from one entry point: as it is, and with single answers turned round."""
+        remaining = min(ENTRY_BUDGET, self._budget)
+        flips: list[Location | None] = [None]
+        tried: set[Location] = set()
+        shrunk = False
+        while flips and remaining > 0:
+            flip = flips.pop(0)
+            questions = Questions(frozenset() if flip is None else frozenset({flip}))
+            budget = min(RUN_BUDGET if shrunk else FULL_BUDGET, remaining)
+            machine = Machine(self._project, self._effects, budget, questions, shrunk)
+            trace = machine.recorder.trace
+            trace.entry = entry.name
+            try:
+                entry.start(machine)
+            except (OutOfBudget, RecursionError):
+                trace.finished = False
+            except HostError:
+                pass
+            spent = budget - max(0, machine.budget)
+            remaining -= spent
+            self._budget -= spent
+            if not shrunk and (machine.cut or not trace.finished) and remaining > 0:
+                shrunk = True
+                flips.insert(0, flip)
+                continue
+            self.covered |= machine.covered
+            yield trace
+            for site in questions.asked:
+                if site.path == self._module.path and site not in tried and len(tried) < MAX_FLIPS:
+                    tried.add(site)
+                    flips.append(site)
+
+
+# --- scripts ---
+
+
+def _script(module: Module, starts: list[Definition]) -> Entry:
+    def start(machine: Machine) -> None:
+        _run_module(machine, module, "__main__")
+        _finish(machine, module, starts)
+
+    return Entry("__main__", start)
+
+
+def _run_module(machine: Machine, module: Module, name: str) -> None:
+    """Run what stands at the top level of a file; definitions and imports are read when they are asked for."""
+    frame = machine.globals(module)
+    frame.names["__name__"] = name
+    machine.recorder.entries.add(_place(module))
+    machine.recorder.enter("<module>", _place(module))
+    for region in module.regions:
+        if region.kind in ("assign", "other"):
+            machine.execute(module.read(region), frame)
+
+
+def _place(module: Module) -> Location:
+    return Location(module.path, Span(1, 1, 1, 1))
+
+
+def _finish(machine: Machine, module: Module, starts: list[Definition]) -> None:
+    """Objects that were made and given away: whoever has them calls the methods that open tapes."""
+    site = _place(module)
+    tapes.run_pending(machine, site)
+    for definition in starts:
+        if id(definition.node) in machine.covered or not definition.scope:
+            continue
+        for instance in list(machine.instances):
+            if instance.cls.definition.node is definition.scope[-1]:
+                _call_method(machine, instance, definition, site)
+                break
+    tapes.run_pending(machine, site)
+
+
+# --- functions and methods that nobody calls ---
+
+
+def _function(module: Module, definition: Definition, starts: list[Definition]) -> Entry:
+    def start(machine: Machine) -> None:
+        _run_module(machine, module, module.name)
+        site = Location(module.path, definition.node.span)
+        machine.recorder.entries.add(site)
+        owner = definition.scope[-1] if definition.scope else None
+        if owner is None:
+            function = machine.definition_value(definition, None)
+            args, keywords = _arguments(machine, definition)
+            tapes.read_gradients(machine, machine.call(function, args, keywords, site), "escape", site)
+        elif isinstance(owner, ir.ClassDef):
+            cls = machine.definition_value(Definition(module, owner, definition.scope[:-1]), None)
+            if isinstance(cls, ClassValue):
+                _call_in_class(machine, cls, definition, site)
+        _finish(machine, module, starts)
+
+    return Entry(definition.qualname, start)
+
+
+def _call_in_class(machine: Machine, cls: ClassValue, definition: Definition, site: Location) -> None:
+    if any(base.endswith("autograd.Function") for base in cls.external_bases):
+        found = members.class_member(machine, cls, "forward")
+        if found is not None and isinstance(found[1], FunctionValue):
+            args, _ = _arguments(machine, found[1].definition, skip=1)
+            tapes.apply_torch_function(machine, cls, args, site)
+        return
+    found = members.class_member(machine, cls, "__init__")
+    given: tuple[tuple[Value, ...], dict[str, Value]] = ((), {})
+    if found is not None and isinstance(found[1], FunctionValue):
+        given = _arguments(machine, found[1].definition, skip=1)
+    instance = calls.construct(machine, cls, *given, site)
+    for name in ("setUp", "setup_method"):
+        setup = members.class_member(machine, cls, name)
+        if isinstance(instance, Instance) and setup is not None and isinstance(setup[1], FunctionValue):
+            machine.call(BoundMethod(setup[1], instance), (), {}, site)
+    if isinstance(instance, Instance) and id(definition.node) not in machine.covered:
+        _call_method(machine, instance, definition, site)
+
+
+def _call_method(machine: Machine, instance: Instance, definition: Definition, site: Location) -> None:
+    function = members.class_member(machine, instance.cls, definition.node.name)
+    if function is None or not isinstance(function[1], FunctionValue):
+        return
+    marks = members.decorators(machine, function[1])
+    static = "staticmethod" in marks
+    args, keywords = _arguments(machine, definition, skip=0 if static else 1)
+    callee: Value = function[1] if static else BoundMethod(function[1], instance)
+    tapes.read_gradients(machine, machine.call(callee, args, keywords, site), "escape", site)
+
+
+def _arguments(machine: Machine, definition: Definition, skip: int = 0) -> tuple[tuple[Value, ...], dict[str, Value]]:
+    """Arguments for a function that nobody calls: numbers and texts have their defaults, the rest is unknown."""
+    node = definition.node
+    assert isinstance(node, ir.FunctionDef)
+    args: list[Value] = []
+    keywords: dict[str, Value] = {}
+    for parameter in node.parameters[skip:]:
+        if parameter.kind in ("*", "**"):
+            keywords[parameter.kind] = Unknown(parameter.name)
+            continue
+        default = parameter.default
+        value: Value = Unknown(parameter.name)
+        if default is not None:
+            known = machine.evaluate(default, machine.globals(definition.module))
+            if not isinstance(known, bool):
+                value = known
+        if parameter.kind == "positional":
+            args.append(value)
+        else:
+            keywords[parameter.name] = value
+    return tuple(args), keywords

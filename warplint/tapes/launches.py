@@ -1,0 +1,225 @@
+"""``wp.launch``: from a kernel's effect summary to what happens to each array."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from warplint.ir import syntax as ir
+from warplint.ir.effects import EffectSummary, Path
+from warplint.ir.programs import DefinitionRef
+from warplint.ir.spans import Location
+from warplint.tapes import dtypes, members
+from warplint.tapes.memo import Memo
+from warplint.tapes.trace import Access, Launched
+from warplint.tapes.values import (
+    ArrayValue,
+    CommandValue,
+    ExternalValue,
+    FunctionValue,
+    Instance,
+    KernelValue,
+    ListValue,
+    TensorValue,
+    Unknown,
+    Value,
+    is_plain,
+)
+
+if TYPE_CHECKING:
+    from warplint.tapes.machine import Frame, Machine
+
+
+@dataclass(frozen=True, slots=True)
+class StructSnapshot:
+    """A struct argument as it was at the launch; ``identity`` tells instances apart."""
+
+    struct: DefinitionRef
+    identity: int
+    fields: dict[str, object] = field(default_factory=dict)
+
+
+_LAUNCH = ("kernel", "dim", "inputs", "outputs", "adj_inputs", "adj_outputs", "device", "stream", "adjoint")
+
+
+def launch(
+    machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location, *, tiled: bool = False
+) -> Value:
+    """``wp.launch(kernel, dim, inputs, outputs)``."""
+    given: dict[str, Value] = dict(zip(_LAUNCH, args, strict=False))
+    given.update(keywords)
+    kernel = given.get("kernel")
+    lists = [members.elements(machine, given[key]) if key in given else [] for key in ("inputs", "outputs")]
+    arguments: list[Value] | None = None
+    if lists[0] is not None and lists[1] is not None:
+        arguments = [*lists[0], *lists[1]]
+    if not isinstance(kernel, KernelValue):
+        _unknown_kernel(machine, arguments if arguments is not None else [given.get("inputs")], site)
+        return Unknown("launch")
+    adjoint = given.get("adjoint") is True
+    recorded = given.get("record_tape", True) is not False and not adjoint
+    pending = _Pending(kernel, dtypes.shape_of(given.get("dim")), arguments, recorded, adjoint)
+    if given.get("record_cmd") is True:
+        return CommandValue(pending)
+    run(machine, pending, site)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    kernel: KernelValue
+    dim: tuple[int | Unknown, ...] | None
+    arguments: list[Value] | None
+    recorded: bool
+    adjoint: bool
+
+
+def run_command(machine: Machine, command: CommandValue, site: Location) -> None:
+    """``cmd.launch()``: the launch happens and is on no tape."""
+    pending = command.launch
+    assert isinstance(pending, _Pending)
+    run(machine, _Pending(pending.kernel, pending.dim, pending.arguments, False, pending.adjoint), site)
+
+
+def _unknown_kernel(machine: Machine, arguments: list[Value], site: Location) -> None:
+    from warplint.tapes.calls import reachable_arrays
+
+    for array in reachable_arrays(tuple(arguments)):
+        machine.recorder.escaped(array, "a kernel that is not known", site)
+
+
+def run(machine: Machine, pending: _Pending, site: Location) -> None:
+    """Record a launch and what it does."""
+    kernel = pending.kernel
+    node = kernel.definition.node
+    assert isinstance(node, ir.FunctionDef)
+    summary = machine.summary(kernel)
+    names = summary.parameters if summary is not None else tuple(parameter.name for parameter in node.parameters)
+    context = machine.recorder.context(site)
+    if pending.arguments is None:
+        values: dict[str, Value] = {}
+    else:
+        values = dict(zip(names, pending.arguments, strict=False))
+    _turn_into_arrays(machine, node, values, site)
+    accesses, flows = _effects(machine, summary, values, site) if summary is not None else ([], [])
+    machine.recorder.launched(
+        Launched(
+            context=context,
+            kernel=reference(machine, kernel),
+            summary=summary,
+            dim=pending.dim,
+            arguments=tuple(_snapshot(values[name]) if name in values else Unknown(name) for name in names),
+            accesses=tuple(accesses),
+            flows=tuple(flows),
+            recorded=pending.recorded and context.tape is not None,
+            adjoint=pending.adjoint,
+        )
+    )
+    if summary is None or pending.arguments is None:
+        _unknown_kernel(machine, pending.arguments or [], site)
+
+
+def _turn_into_arrays(machine: Machine, node: ir.FunctionDef, values: dict[str, Value], site: Location) -> None:
+    """Unknown arguments of array parameters are arrays; tensors are taken as the arrays that they share memory with."""
+    for parameter in node.parameters:
+        value = values.get(parameter.name)
+        if isinstance(value, TensorValue):
+            values[parameter.name] = value.array
+        elif isinstance(value, Unknown) and dtypes.annotation_is_array(parameter.annotation):
+            values[parameter.name] = machine.recorder.materialize(value, site)
+
+
+def _resolve(machine: Machine, path: Path, values: dict[str, Value], site: Location) -> ArrayValue | None:
+    value: Value = values.get(path[0])
+    for name in path[1:]:
+        if isinstance(value, Instance):
+            value = value.attributes.get(name)
+        elif isinstance(value, Unknown):
+            value = value.child(("attr", name), f"{value.hint}.{name}")
+        else:
+            return None
+    if isinstance(value, Unknown) and len(path) > 1:
+        return machine.recorder.materialize(value, site)
+    return value if isinstance(value, ArrayValue) else None
+
+
+def _effects(
+    machine: Machine, summary: EffectSummary, values: dict[str, Value], site: Location
+) -> tuple[list[Access], list[tuple[ArrayValue, ArrayValue]]]:
+    accesses: list[Access] = []
+    arrays: dict[Path, ArrayValue] = {}
+    for effect in summary.effects:
+        array = _resolve(machine, effect.path, values, site)
+        if array is None:
+            continue
+        arrays[effect.path] = array
+        accesses.append(
+            Access(
+                array,
+                effect.path,
+                effect.reads,
+                effect.writes,
+                effect.accumulates,
+                effect.needed,
+                effect.covers,
+                effect.differentiable,
+            )
+        )
+    flows = [
+        (arrays[source], arrays[target])
+        for source, target in sorted(summary.flows)
+        if source in arrays and target in arrays
+    ]
+    return accesses, flows
+
+
+def _snapshot(value: Value) -> object:
+    if isinstance(value, Instance) and value.is_struct:
+        definition = value.cls.definition
+        fields = {name: _snapshot(inner) for name, inner in value.attributes.items()}
+        return StructSnapshot(DefinitionRef(definition.module.path, definition.qualname), id(value), fields)
+    if isinstance(value, ListValue):
+        return tuple(_snapshot(item) for item in value.items)
+    return value
+
+
+def reference(machine: Machine, kernel: KernelValue) -> DefinitionRef:
+    """The kernel's definition, with the values of the enclosing functions' variables that it uses."""
+    definition = kernel.definition
+    closure: dict[str, object] = {}
+    if kernel.closure is not None:
+        for name in _names(definition.node):
+            frame = kernel.closure.find(name)
+            if frame is None:
+                continue
+            value = frame.names[name]
+            if is_plain(value):
+                closure[name] = value
+            elif isinstance(value, (FunctionValue, KernelValue)):
+                inner = value.definition
+                closure[name] = DefinitionRef(
+                    inner.module.path, inner.qualname, _plain_closure(inner.node, value.closure)
+                )
+            elif isinstance(value, ExternalValue):
+                dtype = dtypes.dtype_name(value)
+                if isinstance(dtype, str):
+                    closure[name] = value.name
+    return DefinitionRef(definition.module.path, definition.qualname, closure)
+
+
+def _plain_closure(node: ir.Node, closure: Frame | None) -> dict[str, object]:
+    found: dict[str, object] = {}
+    if closure is None:
+        return found
+    for name in _names(node):
+        frame = closure.find(name)
+        if frame is not None and is_plain(frame.names[name]):
+            found[name] = frame.names[name]
+    return found
+
+
+def _used_names(node: ir.Node) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(inner.id for inner in ir.walk(node) if isinstance(inner, ir.Name)))
+
+
+_names = Memo(_used_names)

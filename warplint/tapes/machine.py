@@ -1,0 +1,266 @@
+"""The abstract machine that runs host code: its names, its questions, its budget and its trace.
+
+One machine makes one run from one entry point. Where a condition cannot be known, the machine takes one side and
+notes the question; the entry point is then run again with single answers turned round (``warplint.tapes.entries``).
+So a trace is always that of one possible execution, and no two states are ever merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from warplint.ir import syntax as ir
+from warplint.ir.effects import EffectSummary
+from warplint.ir.spans import Location
+from warplint.source.project import (
+    UNKNOWN,
+    Definition,
+    External,
+    Module,
+    ModuleRef,
+    Project,
+    Resolved,
+    Scope,
+)
+from warplint.source.project import Value as Bound
+from warplint.tapes import calls, expressions, statements
+from warplint.tapes.questions import Questions
+from warplint.tapes.recorder import Recorder
+from warplint.tapes.values import (
+    ClassValue,
+    ExternalValue,
+    Instance,
+    KernelValue,
+    ModuleValue,
+    Unknown,
+    Value,
+)
+
+Effects = Callable[[Definition], "EffectSummary | None"]
+
+#: Interpreted calls inside one another; deeper ones give an unknown result.
+MAX_DEPTH = 40
+#: How often one function may be on the call stack.
+MAX_RECURSION = 3
+
+
+class OutOfBudget(Exception):
+    """The run used up its steps."""
+
+
+class HostError(Exception):
+    """The host code raised an exception."""
+
+
+@dataclass(slots=True)
+class Frame:
+    """The names of one running function, class body, comprehension or module."""
+
+    module: Module
+    scope: Scope
+    names: dict[str, Value]
+    parent: Frame | None
+    kind: str = "function"  # function | class | comprehension | module
+    cls: ClassValue | None = None
+    receiver: Value = None
+    outer: set[str] = field(default_factory=set)  # names declared global or nonlocal
+    raised: bool = False  # a `raise` was passed over
+    # What a generator's `yield` does with its value; None outside generators.
+    on_yield: Callable[[Value], None] | None = None
+
+    def find(self, name: str) -> Frame | None:
+        """The frame, from here outwards, that has ``name``."""
+        frame: Frame | None = self
+        while frame is not None:
+            if name in frame.names:
+                return frame
+            frame = frame.parent
+        return None
+
+
+class Activation(NamedTuple):
+    """One interpreted call: the function and where it was called."""
+
+    definition: Definition
+    site: Location
+
+
+class Machine:
+    """Runs host code of ``project``. ``effects`` tells what kernels do; ``budget`` is the number of steps."""
+
+    def __init__(
+        self, project: Project, effects: Effects, budget: int, questions: Questions, shrunk: bool = False
+    ) -> None:
+        self.project = project
+        self.effects = effects
+        self.budget = budget
+        self.questions = questions
+        #: Whether counts of steps are made smaller (see ``warplint.tapes.shrink``).
+        self.shrunk = shrunk
+        #: Whether a loop that does something with arrays was left before its end, for want of steps.
+        self.cut = False
+        self.recorder = Recorder()
+        self.activations: list[Activation] = []
+        #: How many `try` statements with handlers are around the present place.
+        self.handlers = 0
+        #: The definitions that were run, by the identity of their nodes.
+        self.covered: set[int] = set()
+        self.instances: list[Instance] = []
+        #: The call that is being made, as it is written.
+        self.written: ir.Call | None = None
+        self._globals: dict[Path, Frame] = {}
+        self._modules: dict[Path, ModuleValue] = {}
+        self._functions: dict[tuple[int, int], Value] = {}
+        self._pure: dict[str, Unknown] = {}
+        #: Contexts of torch functions whose backward has not run yet: pairs of class and context.
+        self.pending: list[tuple[ClassValue, Value]] = []
+
+    # --- steps ---
+
+    def tick(self, cost: int = 1) -> None:
+        """Count steps; raises OutOfBudget when there are none left."""
+        self.budget -= cost
+        if self.budget < 0:
+            raise OutOfBudget
+
+    def evaluate(self, node: ir.Expr, frame: Frame) -> Value:
+        """The value of an expression."""
+        return expressions.evaluate(self, node, frame)
+
+    def execute(self, body: tuple[ir.Stmt, ...], frame: Frame) -> statements.Signal:
+        """Run statements; the signal says how they ended."""
+        return statements.execute(self, body, frame)
+
+    def call(
+        self,
+        function: Value,
+        args: tuple[Value, ...],
+        keywords: dict[str, Value],
+        site: Location,
+        node: ir.Call | None = None,
+    ) -> Value:
+        """Call any value. ``node`` is the call as it is written, None where the machine itself calls."""
+        self.written = node
+        return calls.call(self, function, args, keywords, site)
+
+    # --- places ---
+
+    def location(self, node: ir.Node, frame: Frame) -> Location:
+        return Location(frame.module.path, node.span)
+
+    @contextmanager
+    def activation(self, definition: Definition, site: Location) -> Iterator[None]:
+        """The time that an interpreted function runs."""
+        self.activations.append(Activation(definition, site))
+        self.recorder.enter(definition.qualname, site)
+        self.covered.add(id(definition.node))
+        try:
+            yield
+        finally:
+            self.activations.pop()
+            self.recorder.leave()
+
+    @contextmanager
+    def suspended(self) -> Iterator[None]:
+        """The time that the caller's code runs inside an activation (the body of a ``with`` over a generator)."""
+        active = self.activations.pop()
+        place = self.recorder.leave()
+        try:
+            yield
+        finally:
+            self.activations.append(active)
+            self.recorder.enter(*place)
+
+    def may_enter(self, definition: Definition) -> bool:
+        """Whether the call stack allows one more call of ``definition``."""
+        if len(self.activations) >= MAX_DEPTH:
+            return False
+        return sum(active.definition.node is definition.node for active in self.activations) < MAX_RECURSION
+
+    # --- names ---
+
+    def lookup(self, name: str, frame: Frame) -> Value:
+        """What ``name`` means in ``frame``."""
+        found = frame.find(name)
+        if found is not None:
+            return found.names[name]
+        return self.global_name(frame.module, name)
+
+    def bind(self, name: str, value: Value, frame: Frame) -> None:
+        """Assign a name, where Python would."""
+        if name in frame.outer:
+            owner = frame.parent.find(name) if frame.parent is not None else None
+            (owner or self.globals(frame.module)).names[name] = value
+        else:
+            frame.names[name] = value
+
+    def globals(self, module: Module) -> Frame:
+        """The frame of a module's own names."""
+        found = self._globals.get(module.path)
+        if found is None:
+            found = self._globals[module.path] = Frame(module, (), {}, None, "module")
+        return found
+
+    def global_name(self, module: Module, name: str) -> Value:
+        """A module-level name: what has run so far, or else what the project says of it."""
+        names = self.globals(module).names
+        if name in names:
+            return names[name]
+        if name == "__name__":
+            return module.name
+        if name == "__file__":
+            return str(module.path)
+        names[name] = Unknown(name)  # seen by whatever the value refers to in a circle
+        resolved = self.project.member(module, name)
+        if resolved is UNKNOWN and not module.bindings(name) and not module.bindings("*"):
+            value: Value = ExternalValue(name) if expressions.is_builtin(name) else names[name]
+        else:
+            value = self.resolved(resolved, name)
+        names[name] = value
+        return value
+
+    def resolved(self, found: Resolved, hint: str) -> Value:
+        """The value of what the project resolved a name to."""
+        if isinstance(found, External):
+            return expressions.external(found.name)
+        if isinstance(found, ModuleRef):
+            return self.module_value(found.module)
+        if isinstance(found, Definition):
+            if not found.scope:
+                return self.definition_value(found, None)
+            return Unknown(hint)
+        if isinstance(found, Bound) and not found.scope:
+            try:
+                return self.evaluate(found.expr, self.globals(found.module))
+            except HostError:
+                return Unknown(hint)
+        return Unknown(hint)
+
+    def module_value(self, module: Module) -> ModuleValue:
+        found = self._modules.get(module.path)
+        if found is None:
+            found = self._modules[module.path] = ModuleValue(module)
+        return found
+
+    def definition_value(self, definition: Definition, closure: Frame | None) -> Value:
+        """The function, kernel or class that a definition makes, its decorators applied."""
+        key = (id(definition.node), id(closure) if closure is not None else 0)
+        found = self._functions.get(key)
+        if found is None or closure is not None:
+            found = self._functions[key] = calls.define(self, definition, closure)
+        return found
+
+    def pure(self, name: str) -> Unknown:
+        """The one unknown result of an external call that gives the same each time."""
+        found = self._pure.get(name)
+        if found is None:
+            found = self._pure[name] = Unknown(name)
+        return found
+
+    def summary(self, kernel: KernelValue) -> EffectSummary | None:
+        """What a kernel does to its arguments, None if that is not known."""
+        return self.effects(kernel.definition)

@@ -1,0 +1,208 @@
+"""What calls to things outside the project do: ``warp``, Python's built-ins, numpy, torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from warplint.ir.spans import Location
+from warplint.tapes import allocations, arrays, builtins, contexts, launches, members, tapes, vocabulary
+from warplint.tapes.values import (
+    ArrayValue,
+    ContextValue,
+    ListValue,
+    OptimizerValue,
+    Partial,
+    TapeValue,
+    TensorValue,
+    Unknown,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from warplint.tapes.machine import Machine
+
+Args = tuple[Value, ...]
+Keywords = dict[str, Value]
+Handler = Callable[["Machine", Args, Keywords, Location], Value]
+
+
+def call_external(machine: Machine, name: str, args: Args, keywords: Keywords, site: Location) -> Value:
+    """Call something outside the project by its full name."""
+    handler = _HANDLERS.get(name)
+    if handler is not None:
+        return handler(machine, args, keywords, site)
+    if name in allocations.ALLOCATORS:
+        return allocations.allocate(machine, name, args, keywords, site)
+    if name.startswith("warp."):
+        return _warp(machine, name, args, keywords, site)
+    kind = vocabulary.role(name)
+    if kind == "context":
+        return ContextValue(args[0] if name.endswith("nullcontext") and args else machine.pure(name))
+    if name.startswith("torch.optim."):
+        return OptimizerValue(args[0] if args else keywords.get("params"), torch=True)
+    if name.startswith("numpy."):
+        return builtins.numpy_call(machine, name.removeprefix("numpy."), args, keywords, site)
+    handled, result = builtins.call(machine, name, args, keywords, site)
+    if handled:
+        return result
+    if kind == "harmless":
+        _look(machine, args, keywords, site)
+        return Unknown(name)
+    from warplint.tapes.calls import escape
+
+    escape(machine, args, keywords, name, site)
+    return Unknown(name)
+
+
+def _warp(machine: Machine, name: str, args: Args, keywords: Keywords, site: Location) -> Value:
+    kind = vocabulary.role(name)
+    if kind == "context":
+        if name == "warp.ScopedCapture":
+            return ContextValue(Unknown("capture"))
+        return ContextValue(Unknown(name))
+    if kind == "optimizer":
+        return OptimizerValue(args[0] if args else keywords.get("params"), torch=False)
+    if kind == "number" and len(args) == 1:
+        return args[0] if isinstance(args[0], (int, float)) else Unknown(name)
+    if kind == "vector":
+        numbers = [item for arg in args for item in (arg if isinstance(arg, tuple) else (arg,))]
+        return Unknown(name, ("vector", name, tuple(numbers)))
+    if name == "warp.Mesh":
+        mesh = Unknown("mesh")
+        for position, key in enumerate(("points", "indices", "velocities")):
+            value = args[position] if position < len(args) else keywords.get(key)
+            if value is not None:
+                mesh.children[("attr", key)] = value
+        return mesh
+    if name == "warp.get_device" or name == "warp.get_preferred_device":
+        return machine.pure("warp.get_device")
+    if name in ("warp.from_ptr", "warp.indexedarray", "warp.fabricarray"):
+        return Unknown(name)
+    if kind == "harmless":
+        return Unknown(name)
+    from warplint.tapes.calls import reachable_arrays
+
+    # Warp's own functions write arrays and read them; they do not change whether an array has a gradient.
+    for array in reachable_arrays((*args, *keywords.values())):
+        machine.recorder.escaped(array, name, site)
+    return Unknown(name)
+
+
+def _look(machine: Machine, args: Args, keywords: Keywords, site: Location) -> None:
+    """Harmless code looks at its arguments: gradients among them are read."""
+    for value in (*args, *keywords.values()):
+        tapes.read_gradients(machine, value, "host", site)
+
+
+def call_unknown_method(
+    machine: Machine, owner: Unknown, name: str, args: Args, keywords: Keywords, site: Location
+) -> tuple[bool, Value]:
+    """A method of an unknown object, where its name says enough."""
+    array = machine.recorder.materialized(owner)
+    if array is not None or (name in ("zero_", "fill_", "assign") and not keywords):
+        target = array or machine.recorder.materialize(owner, site)
+        return True, arrays.call_method(machine, target, name, args, keywords, site)
+    if name in ("backward", "zero", "reset", "record_func"):
+        tape = contexts.tape_of(machine, owner)
+        if isinstance(tape, TapeValue):
+            return True, tapes.call_method(machine, tape, name, args, keywords, site)
+        if name == "backward":
+            tapes.run_pending(machine, site)
+            return True, None
+    if name == "numpy" and _is_gradient(owner):
+        _read_unknown_gradient(machine, owner, site)
+    if vocabulary.only_looks(name):
+        _look(machine, args, keywords, site)
+        return True, Unknown(name, (("result", name), owner), owner.sources)
+    return False, None
+
+
+def _is_gradient(owner: Unknown) -> bool:
+    return owner.origin is not None and owner.origin[0] == ("attr", "grad")
+
+
+def _read_unknown_gradient(machine: Machine, owner: Unknown, site: Location) -> None:
+    assert owner.origin is not None
+    holder = owner.origin[1]
+    if isinstance(holder, Unknown):
+        array = machine.recorder.materialize(holder, site)
+        arrays.host_copy(machine, machine.recorder.gradient(array), site)
+
+
+# --- single functions of Warp ---
+
+
+def _copy(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
+    given = dict(zip(("dest", "src", "dest_offset", "src_offset", "count"), args, strict=False)) | keywords
+    target, source = given.get("dest"), given.get("src")
+    if isinstance(target, Unknown):
+        target = machine.recorder.materialize(target, site)
+    if isinstance(source, Unknown):
+        source = machine.recorder.materialize(source, site)
+    if isinstance(target, TensorValue):
+        target = target.array
+    if isinstance(source, TensorValue):
+        source = source.array
+    if isinstance(target, ArrayValue) and isinstance(source, ArrayValue):
+        whole = not ({"dest_offset", "count"} & given.keys()) and not target.view
+        machine.recorder.copied(target, source, site, whole, recorded=True)
+    return None
+
+
+def _launch(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
+    return launches.launch(machine, args, keywords, site)
+
+
+def _launch_tiled(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
+    return launches.launch(machine, args, keywords, site, tiled=True)
+
+
+def _tape(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
+    return machine.recorder.new_tape()
+
+
+def _to_torch(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
+    value = args[0] if args else next(iter(keywords.values()), None)
+    if isinstance(value, Unknown):
+        value = machine.recorder.materialize(value, site)
+    if isinstance(value, ArrayValue):
+        if value.storage.owner is not None:
+            machine.recorder.read_gradient(value, "host", site)
+        return TensorValue(value)
+    return Unknown("tensor")
+
+
+def _constant(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
+    return args[0] if args else Unknown("constant")
+
+
+def _partial(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
+    return Partial(args[0], args[1:], keywords) if args else Unknown("partial")
+
+
+def _deepcopy(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
+    return Unknown("copy")
+
+
+def _bundle(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
+    return ListValue([]) if not args else ListValue(members.elements(machine, args[0]) or [], True)
+
+
+_HANDLERS: dict[str, Handler] = {
+    "warp.launch": _launch,
+    "warp.launch_tiled": _launch_tiled,
+    "warp.copy": _copy,
+    "warp.Tape": _tape,
+    "warp.to_torch": _to_torch,
+    "warp.to_jax": _to_torch,
+    "warp.torch.to_torch": _to_torch,
+    "warp.constant": _constant,
+    "warp.static": _constant,
+    "functools.partial": _partial,
+    "copy.deepcopy": _deepcopy,
+    "copy.copy": _deepcopy,
+    "collections.deque": _bundle,
+    "collections.OrderedDict": lambda machine, args, keywords, site: builtins.make_dict(machine, args, keywords),
+    "collections.defaultdict": lambda machine, args, keywords, site: Unknown("defaultdict"),
+}

@@ -1,0 +1,250 @@
+"""Operators on abstract values."""
+
+from __future__ import annotations
+
+import math
+import operator as python
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from warplint.tapes.questions import derived
+from warplint.tapes.values import (
+    ArrayValue,
+    DictValue,
+    ExternalValue,
+    Instance,
+    ListValue,
+    RangeValue,
+    TensorValue,
+    Unknown,
+    Value,
+    is_plain,
+)
+
+if TYPE_CHECKING:
+    from warplint.tapes.machine import Machine
+
+#: External names that are numbers.
+CONSTANTS: dict[str, Value] = {
+    **{f"{module}.pi": math.pi for module in ("math", "numpy", "warp")},
+    **{f"{module}.PI": math.pi for module in ("warp",)},
+    **{f"{module}.e": math.e for module in ("math", "numpy", "warp")},
+    **{f"{module}.inf": math.inf for module in ("math", "numpy", "warp")},
+    **{f"{module}.tau": math.tau for module in ("math", "warp")},
+    "typing.TYPE_CHECKING": False,
+    "True": True,
+    "False": False,
+    "None": None,
+}
+
+_BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "+": python.add,
+    "-": python.sub,
+    "*": python.mul,
+    "/": python.truediv,
+    "//": python.floordiv,
+    "%": python.mod,
+    "**": python.pow,
+    "<<": python.lshift,
+    ">>": python.rshift,
+    "&": python.and_,
+    "|": python.or_,
+    "^": python.xor,
+}
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    "==": python.eq,
+    "!=": python.ne,
+    "<": python.lt,
+    "<=": python.le,
+    ">": python.gt,
+    ">=": python.ge,
+}
+_MAX_REPEAT = 4096
+
+
+def plain_of(value: Value) -> Value:
+    """The number or text behind a member of an enumeration; anything else as it is."""
+    if isinstance(value, Instance) and value.cls.kind == "enum":
+        inner = value.attributes.get("value")
+        return inner if is_plain(inner) and inner is not None else value
+    return value
+
+
+def binary(machine: Machine, operator: str, left: Value, right: Value) -> Value:
+    """``left operator right``; unknown where it cannot be computed."""
+    left, right = plain_of(left), plain_of(right)
+    if isinstance(left, (int, float)) and isinstance(right, (int, float)):
+        return _compute(operator, left, right)
+    if isinstance(left, str) and (isinstance(right, str) or operator == "%"):
+        return left + right if operator == "+" and isinstance(right, str) else Unknown("text")
+    if operator == "+" and isinstance(left, tuple) and isinstance(right, tuple):
+        return left + right
+    if operator == "+" and isinstance(left, ListValue) and isinstance(right, ListValue):
+        return ListValue([*left.items, *right.items], left.open or right.open)
+    if operator == "*":
+        for sequence, times in ((left, right), (right, left)):
+            if isinstance(sequence, (ListValue, tuple)) and isinstance(times, (int, Unknown)):
+                return _repeat(machine, sequence, times)
+    if operator == "%" and isinstance(right, Unknown) and isinstance(left, int):
+        # A step counter against an unknown period: the period has one value all through the run.
+        period = machine.questions.number(right)
+        return left % period if period else Unknown("%")
+    if operator == "//" and isinstance(right, Unknown) and isinstance(left, int):
+        period = machine.questions.number(right)
+        return left // period if period else Unknown("//")
+    if isinstance(left, Unknown) or isinstance(right, Unknown):
+        return derived(operator, left, right)
+    sources = frozenset(
+        item.storage if isinstance(item, ArrayValue) else item.array.storage
+        for item in (left, right)
+        if isinstance(item, (ArrayValue, TensorValue))
+    )
+    return Unknown(operator, sources=sources)
+
+
+def _compute(operator: str, left: float, right: float) -> Value:
+    function = _BINARY.get(operator)
+    if function is None:
+        return Unknown(operator)
+    if operator in ("**", "<<") and isinstance(right, (int, float)) and abs(right) > 64:
+        return Unknown(operator)
+    try:
+        result: Value = function(left, right)
+    except (ArithmeticError, TypeError, ValueError):
+        return Unknown(operator)
+    if isinstance(result, int) and abs(result) > 2**63:
+        return Unknown(operator)
+    return result
+
+
+def _repeat(machine: Machine, sequence: ListValue | tuple[Value, ...], times: int | Unknown) -> Value:
+    count = times if isinstance(times, int) else machine.questions.number(times)
+    items = sequence.items if isinstance(sequence, ListValue) else list(sequence)
+    if count * len(items) > _MAX_REPEAT:
+        count = max(1, _MAX_REPEAT // max(1, len(items)))
+    if isinstance(sequence, ListValue):
+        return ListValue(items * count, sequence.open)
+    return tuple(items * count)
+
+
+def unary(operator: str, value: Value) -> Value:
+    """``-value``, ``+value``, ``~value``."""
+    if isinstance(value, (int, float)):
+        if operator == "-":
+            return -value
+        if operator == "+":
+            return +value
+        return ~value if isinstance(value, int) else Unknown(operator)
+    if isinstance(value, Unknown):
+        return derived(f"unary {operator}", value)
+    return Unknown(operator)
+
+
+def compare(machine: Machine, operator: str, left: Value, right: Value) -> Value:
+    """``left operator right`` for one comparison."""
+    if not (isinstance(left, Instance) and isinstance(right, Instance)):
+        left, right = plain_of(left), plain_of(right)
+    if operator in ("is", "is not", "==", "!="):
+        same = _same(left, right, identity=operator.startswith("is"))
+        if same is not None:
+            return same if operator in ("is", "==") else not same
+        unknown, other = (left, right) if isinstance(left, Unknown) else (right, left)
+        if not isinstance(unknown, Unknown):
+            return Unknown(operator)
+        question = derived("==", unknown, other)
+        return question if operator in ("is", "==") else derived("not", question)
+    if operator in ("in", "not in"):
+        return _contains(machine, operator, left, right)
+    if is_plain(left) and is_plain(right):
+        try:
+            return _COMPARE[operator](left, right)
+        except TypeError:
+            return Unknown(operator)
+    if isinstance(left, Unknown) or isinstance(right, Unknown):
+        return derived(operator, left, right)
+    return Unknown(operator)
+
+
+def _same(left: Value, right: Value, *, identity: bool) -> bool | None:
+    if isinstance(left, Unknown) or isinstance(right, Unknown):
+        return True if left is right else None
+    if is_plain(left) and is_plain(right):
+        if identity and (isinstance(left, bool) != isinstance(right, bool)):
+            return False
+        return bool(left == right)
+    if isinstance(left, ExternalValue) and isinstance(right, ExternalValue):
+        return left.name == right.name
+    if left is None or right is None:
+        return False  # the other is an object
+    if left is right:
+        return True
+    return False if identity else None
+
+
+def _contains(machine: Machine, operator: str, left: Value, right: Value) -> Value:
+    found: bool | None = None
+    if isinstance(right, DictValue):
+        if not right.open and (is_plain(left) or not isinstance(left, Unknown)):
+            found = left in right.entries
+        elif not isinstance(left, (Unknown, ListValue, DictValue)) and left in right.entries:
+            found = True
+    elif isinstance(right, (ListValue, tuple)):
+        found = _among(left, right.items if isinstance(right, ListValue) else right)
+        if found is False and isinstance(right, ListValue) and right.open:
+            found = None
+    elif isinstance(right, str) and isinstance(left, str):
+        found = left in right
+    elif isinstance(right, RangeValue) and isinstance(left, int):
+        found = left in right.numbers()
+    if found is not None:
+        return found if operator == "in" else not found
+    for item in (left, right):
+        if isinstance(item, Unknown):
+            question = derived("in", left, right)
+            return question if operator == "in" else derived("not", question)
+    return Unknown(operator)
+
+
+def _among(left: Value, items: Iterable[Value]) -> bool | None:
+    """Whether ``left`` equals one of the items, None if that is not known."""
+    unsure = False
+    for item in items:
+        if item.__class__ is str and left.__class__ is str:  # the usual case, and lists of names are long
+            if item == left:
+                return True
+            continue
+        same = _same(left, item, identity=False)
+        if same:
+            return True
+        unsure = unsure or same is None
+    return None if unsure else False
+
+
+def known_truth(value: Value) -> bool | None:
+    """Whether a value is true, None where that cannot be known."""
+    if isinstance(value, Unknown):
+        return None
+    if isinstance(value, (tuple, int, float, complex, str, bytes)) or value is None:
+        return bool(value)
+    if isinstance(value, ListValue):
+        return None if value.open and not value.items else bool(value.items)
+    if isinstance(value, DictValue):
+        return None if value.open and not value.entries else bool(value.entries)
+    if isinstance(value, RangeValue):
+        return bool(value.numbers())
+    if isinstance(value, Instance) and value.cls.kind == "enum":
+        return known_truth(plain_of(value)) if plain_of(value) is not value else True
+    if isinstance(value, Instance):
+        special = any(name in cls.attributes for cls in value.cls.lineage() for name in ("__bool__", "__len__"))
+        return None if special else True
+    return True
+
+
+def usual(value: Unknown, default: bool) -> bool:
+    """The answer that is tried first for an unknown condition: things are there (not None), and hosts have no GPU."""
+    origin = value.origin
+    if origin is not None and origin[0] == "==" and origin[2] is None and default:
+        return False
+    if origin is not None and origin[0] == ("attr", "is_cuda"):
+        return False
+    return default

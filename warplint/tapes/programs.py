@@ -1,0 +1,200 @@
+"""Programs: a trace cut down to the operations that a finding is about."""
+
+from __future__ import annotations
+
+from warplint.ir import programs as ir
+from warplint.tapes.launches import StructSnapshot
+from warplint.tapes.trace import (
+    Allocated,
+    BackwardRun,
+    Copied,
+    Filled,
+    GradientRead,
+    GradientSeeded,
+    GradientZeroed,
+    Launched,
+    Record,
+    TapeBegan,
+    TapeEnded,
+    Trace,
+)
+from warplint.tapes.values import ArrayValue, Storage, Unknown, is_plain
+
+#: A program with more operations than this is not worth a probe.
+MAX_OPERATIONS = 400
+
+
+def chain(
+    trace: Trace, position: int, backward: BackwardRun, origin: ArrayValue, flagged: ArrayValue
+) -> ir.TapeProgram | None:
+    """The program of one tape up to its backward: from ``origin`` over ``flagged`` to the loss."""
+    if backward.loss is None:
+        return None
+    kept = _slice(trace.records[: position + 1], {backward.loss.storage}, {backward.tape})
+    if kept is None:
+        return None
+    operations = _operations(kept)
+    return ir.TapeProgram(
+        operations=(*operations, ir.ReadGradient(backward.context.site, reference(origin))),
+        inputs=(origin.storage.number,),
+        objective=reference(backward.loss),
+        flagged=(flagged.storage.number,),
+    )
+
+
+def windows(
+    trace: Trace, last: int, tapes: set[int], losses: set[Storage], parameter: ArrayValue, read: int
+) -> ir.TapeProgram | None:
+    """The program of several tapes whose gradients add up in ``parameter``."""
+    kept = _slice(trace.records[: last + 1], losses, tapes)
+    if kept is None:
+        return None
+    operations = _operations(kept)
+    site = trace.records[read].context.site
+    return ir.TapeProgram(
+        operations=(*operations, ir.ReadGradient(site, reference(parameter))),
+        inputs=(parameter.storage.number,),
+        objective=None,
+        flagged=(),
+    )
+
+
+def _slice(records: list[Record], goals: set[Storage], tapes: set[int]) -> list[Record] | None:
+    """The records that what is in ``goals`` at the end depends on, with the allocations and the tapes."""
+    needed = set(goals)
+    kept: list[Record] = []
+    for record in reversed(records):
+        if isinstance(record, Allocated):
+            storage = record.array.storage
+            if storage in needed:
+                kept.append(record)
+                if storage.like is not None:
+                    needed |= {
+                        other.array.storage
+                        for other in records
+                        if isinstance(other, Allocated) and other.array.storage.number == storage.like
+                    }
+        elif isinstance(record, Launched):
+            if record.adjoint:
+                continue
+            written = {access.array.storage for access in record.accesses if access.writes or access.accumulates}
+            if written & needed:
+                kept.append(record)
+                needed |= {array.storage for array in _arrays(record.arguments)}
+        elif isinstance(record, Copied):
+            if record.target.storage in needed:
+                kept.append(record)
+                needed.add(record.source.storage)
+        elif isinstance(record, Filled):
+            if record.array.storage in needed:
+                kept.append(record)
+        elif isinstance(record, (TapeBegan, TapeEnded, BackwardRun)):
+            if record.tape in tapes:
+                kept.append(record)
+                if isinstance(record, BackwardRun) and record.loss is not None:
+                    needed.add(record.loss.storage)
+        elif isinstance(record, GradientZeroed) and (
+            record.tape in tapes or (record.array is not None and record.array.storage in needed)
+        ):
+            kept.append(record)
+        if len(kept) > MAX_OPERATIONS:
+            return None
+    kept.reverse()
+    return kept
+
+
+def _arrays(arguments: tuple[object, ...]) -> list[ArrayValue]:
+    found: list[ArrayValue] = []
+    for argument in arguments:
+        if isinstance(argument, ArrayValue):
+            found.append(argument)
+        elif isinstance(argument, StructSnapshot):
+            found.extend(_arrays(tuple(argument.fields.values())))
+        elif isinstance(argument, tuple):
+            found.extend(_arrays(argument))
+    return found
+
+
+def reference(array: ArrayValue) -> ir.ArrayRef:
+    """An array as a program refers to it."""
+    return ir.ArrayRef(array.storage.number, array.view)
+
+
+def _operations(records: list[Record]) -> list[ir.Operation]:
+    found: list[ir.Operation] = []
+    identities: dict[int, int] = {}
+    for record in records:
+        operation = _operation(record, identities)
+        if operation is not None:
+            found.append(operation)
+    return found
+
+
+def _operation(record: Record, identities: dict[int, int]) -> ir.Operation | None:
+    site = record.context.site
+    if isinstance(record, Allocated):
+        return _allocate(record)
+    if isinstance(record, Launched):
+        arguments = tuple(argument(value, identities) for value in record.arguments)
+        return ir.Launch(site, record.kernel, _shape(record.dim), arguments)
+    if isinstance(record, Copied):
+        return ir.Copy(site, reference(record.target), reference(record.source))
+    if isinstance(record, Filled):
+        return ir.Fill(site, reference(record.array), argument(record.value, identities))
+    if isinstance(record, TapeBegan):
+        return ir.TapeBegin(site, record.tape)
+    if isinstance(record, TapeEnded):
+        return ir.TapeEnd(site, record.tape)
+    if isinstance(record, BackwardRun):
+        loss = reference(record.loss) if record.loss is not None else None
+        return ir.Backward(site, record.tape, loss, tuple(reference(seed) for seed in record.seeds))
+    if isinstance(record, GradientZeroed):
+        array = reference(record.array) if record.array is not None else None
+        return ir.ZeroGradients(site, record.tape, array)
+    if isinstance(record, GradientRead):
+        return ir.ReadGradient(site, reference(record.array))
+    if isinstance(record, GradientSeeded):
+        return None
+    return None
+
+
+def _allocate(record: Allocated) -> ir.Allocate:
+    array, storage = record.array, record.array.storage
+    return ir.Allocate(
+        array=storage.number,
+        site=storage.site,
+        source=storage.source,
+        dtype=array.dtype,
+        shape=_shape(array.shape),
+        requires_grad=array.requires_grad,
+        name=storage.name,
+        like=storage.like,
+        values=storage.values,
+    )
+
+
+def _shape(shape: tuple[int | Unknown, ...] | None) -> tuple[int | ir.Unknown, ...] | None:
+    if shape is None:
+        return None
+    return tuple(extent if isinstance(extent, int) else ir.Unknown(extent.hint) for extent in shape)
+
+
+def argument(value: object, identities: dict[int, int]) -> ir.Argument:
+    """A value as a program can hold it."""
+    if isinstance(value, ArrayValue):
+        if value.storage.owner is not None:
+            return ir.Unknown(f"gradient of {value.storage.owner.name}")
+        return reference(value)
+    if isinstance(value, StructSnapshot):
+        identity = identities.setdefault(value.identity, len(identities) + 1)
+        fields = {name: argument(inner, identities) for name, inner in value.fields.items()}
+        return ir.StructValue(value.struct, fields, identity)
+    if isinstance(value, Unknown):
+        if value.origin is not None and value.origin[0] == "vector":
+            numbers = value.origin[2]
+            if isinstance(numbers, tuple) and all(isinstance(number, (int, float)) for number in numbers):
+                return numbers
+        return ir.Unknown(value.hint)
+    if is_plain(value) and not isinstance(value, (bytes, complex)):
+        return value  # type: ignore[return-value]
+    return ir.Unknown(type(value).__name__)

@@ -1,0 +1,91 @@
+"""What is on each tape when its backward runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from warplint.tapes.trace import (
+    BackwardRun,
+    Copied,
+    CustomAdjoint,
+    GradientSeeded,
+    Launched,
+    TapeReset,
+    Trace,
+)
+from warplint.tapes.values import ArrayValue, Storage
+
+#: A recorded operation that can carry a gradient, and its place in the trace.
+Operation = tuple[int, Launched | Copied]
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """One reverse sweep: where it is in the trace, what its tape holds, and the arrays that it starts from.
+
+    ``seeds`` are arrays whose gradient was set by hand since the last sweep, or passed as ``grads``. ``custom``: the
+    tape also holds adjoints that the program wrote itself.
+    """
+
+    position: int
+    backward: BackwardRun
+    operations: tuple[Operation, ...]
+    seeds: tuple[ArrayValue, ...]
+    custom: bool
+
+    @property
+    def goals(self) -> set[Storage]:
+        """The memory that the sweep starts from."""
+        found = {seed.storage for seed in self.seeds}
+        if self.backward.loss is not None:
+            found.add(self.backward.loss.storage)
+        return found
+
+
+def sweeps(trace: Trace) -> list[Sweep]:
+    """All reverse sweeps of a trace, in order."""
+    tapes: dict[int, list[Operation]] = {}
+    custom: set[int] = set()
+    seeded: list[ArrayValue] = []
+    found: list[Sweep] = []
+    for position, record in enumerate(trace.records):
+        if isinstance(record, (Launched, Copied)):
+            if record.recorded and record.context.tape is not None:
+                tapes.setdefault(record.context.tape, []).append((position, record))
+        elif isinstance(record, TapeReset):
+            tapes.pop(record.tape, None)
+            custom.discard(record.tape)
+        elif isinstance(record, CustomAdjoint):
+            custom.add(record.tape)
+        elif isinstance(record, GradientSeeded):
+            seeded.append(record.array)
+        elif isinstance(record, BackwardRun):
+            seeds = (*record.seeds, *seeded)
+            found.append(Sweep(position, record, tuple(tapes.get(record.tape, ())), seeds, record.tape in custom))
+            seeded = []
+    return found
+
+
+def edges(record: Launched | Copied) -> tuple[tuple[ArrayValue, ArrayValue], ...]:
+    """Pairs of arrays such that the second's gradient goes to the first's."""
+    if isinstance(record, Launched):
+        return record.flows
+    return ((record.source, record.target),)
+
+
+def overwritten(record: Launched | Copied) -> set[Storage]:
+    """The memory whose old contents do not matter after an operation."""
+    if isinstance(record, Copied):
+        return {record.target.storage} if record.whole and not record.target.view else set()
+    return {
+        access.array.storage
+        for access in record.accesses
+        if access.writes and access.covers and not access.reads and not access.accumulates and not access.array.view
+    }
+
+
+def written(record: Launched | Copied) -> set[Storage]:
+    """The memory that an operation changes."""
+    if isinstance(record, Copied):
+        return {record.target.storage}
+    return {access.array.storage for access in record.accesses if access.writes or access.accumulates}

@@ -1,0 +1,236 @@
+"""Writes the trace: numbers arrays, tapes and loops, and knows where the run is."""
+
+from __future__ import annotations
+
+from warplint.ir.programs import DefinitionRef
+from warplint.ir.spans import Location
+from warplint.tapes.trace import (
+    Allocated,
+    BackwardRun,
+    Context,
+    Copied,
+    CustomAdjoint,
+    Escaped,
+    Filled,
+    GradientRead,
+    GradientSeeded,
+    GradientZeroed,
+    Launched,
+    ParameterUpdated,
+    Record,
+    TapeBegan,
+    TapeEnded,
+    TapeReset,
+    Trace,
+)
+from warplint.tapes.values import ArrayValue, Storage, TapeValue, Unknown, Value
+
+
+class Recorder:
+    """The trace of one run and the stack of calls, loops and tapes around the present place."""
+
+    def __init__(self) -> None:
+        self.trace = Trace("")
+        #: Places that stand for calls which nobody wrote: where a run starts.
+        self.entries: set[Location] = set()
+        self.tapes: list[int] = []
+        self._stack: list[tuple[str, Location]] = []
+        self._loops: list[tuple[int, int]] = []
+        self._next_loop = 0
+        self._next_tape = 0
+        self._materialized: dict[int, tuple[Unknown, ArrayValue]] = {}
+
+    # --- place ---
+
+    def enter(self, definition: str, site: Location) -> None:
+        self._stack.append((definition, site))
+
+    def leave(self) -> tuple[str, Location]:
+        return self._stack.pop()
+
+    def begin_loop(self) -> int:
+        """A new loop; its rounds are told by ``round``."""
+        self._next_loop += 1
+        self._loops.append((self._next_loop, 0))
+        return self._next_loop
+
+    def round(self, number: int) -> None:
+        self._loops[-1] = (self._loops[-1][0], number)
+
+    def end_loop(self) -> None:
+        self._loops.pop()
+
+    @property
+    def depth(self) -> tuple[int, int]:
+        """How many loops and tapes are open; ``restore`` goes back there after an exception."""
+        return len(self._loops), len(self.tapes)
+
+    def restore(self, depth: tuple[int, int]) -> None:
+        del self._loops[depth[0] :]
+        del self.tapes[depth[1] :]
+
+    def context(self, site: Location) -> Context:
+        return Context(
+            site,
+            tuple(call for _, call in self._stack if call not in self.entries),
+            tuple(self._loops),
+            self._stack[-1][0] if self._stack else "",
+            self.tapes[-1] if self.tapes else None,
+        )
+
+    def _add(self, record: Record) -> None:
+        self.trace.records.append(record)
+
+    # --- arrays ---
+
+    def new_array(
+        self,
+        site: Location,
+        source: str,
+        dtype: str | DefinitionRef | None,
+        shape: tuple[int | Unknown, ...] | None,
+        requires_grad: bool | None,
+        *,
+        kind: str = "allocation",
+        name: str = "",
+        like: ArrayValue | None = None,
+        values: tuple[float, ...] | None = None,
+        flag: Unknown | None = None,
+    ) -> ArrayValue:
+        """An array with memory of its own."""
+        context = self.context(site)
+        storage = Storage(
+            len(self.trace.arrays),
+            site,
+            kind,
+            source,
+            name,
+            context.stack,
+            context.definition,
+            like=like.storage.number if like is not None else None,
+            values=values,
+        )
+        array = ArrayValue(storage, dtype, shape, requires_grad, flag=flag)
+        self.trace.arrays.append(array)
+        self._add(Allocated(context, array))
+        return array
+
+    def view(self, base: ArrayValue, view: str, shape: tuple[int | Unknown, ...] | None) -> ArrayValue:
+        """An array that shares the memory of ``base``, and its gradient as it is now."""
+        array = ArrayValue(base.storage, base.dtype, shape, base.requires_grad, base.view + view, base, flag=base.flag)
+        self.trace.arrays.append(array)
+        return array
+
+    def materialize(self, unknown: Unknown, site: Location) -> ArrayValue:
+        """The array that an unknown value must be, since it is used as one."""
+        found = self._materialized.get(id(unknown))
+        if found is not None:
+            return found[1]
+        array = self.new_array(site, "parameter", None, None, None, kind="parameter", name=unknown.hint)
+        self._materialized[id(unknown)] = (unknown, array)
+        return array
+
+    def materialized(self, unknown: Unknown) -> ArrayValue | None:
+        """The array that an unknown value already turned out to be."""
+        found = self._materialized.get(id(unknown))
+        return None if found is None else found[1]
+
+    def gradient(self, array: ArrayValue) -> ArrayValue:
+        """``array.grad`` for an array that has (or may have) one."""
+        if array.grad is None:
+            storage = array.storage
+            if storage.gradient is None:
+                storage.gradient = Storage(
+                    -storage.number - 1, storage.site, "gradient", "grad", f"{storage.name}.grad", owner=storage
+                )
+            array.grad = ArrayValue(storage.gradient, array.dtype, array.shape, False, array.view, array)
+        return array.grad
+
+    # --- events ---
+
+    def launched(self, record: Launched) -> None:
+        self._add(record)
+        if record.adjoint:
+            return
+        for access in record.accesses:
+            self._gradient_access(access.array, access.writes or access.accumulates, record.context, "launch")
+
+    def copied(self, target: ArrayValue, source: ArrayValue, site: Location, whole: bool, recorded: bool) -> None:
+        context = self.context(site)
+        self._add(Copied(context, target, source, recorded and context.tape is not None, whole))
+        if source.storage.owner is not None:
+            self._gradient_access(source, False, context, "copy")
+        if target.storage.owner is not None:
+            self._gradient_access(target, True, context, "copy")
+
+    def _gradient_access(self, array: ArrayValue, writes: bool, context: Context, how: str) -> None:
+        if array.storage.owner is None or array.base is None:
+            return
+        if writes:
+            self._add(GradientSeeded(context, array.base))
+        elif how == "launch":
+            self._add(GradientRead(context, array.base, "launch"))
+        else:
+            self._add(GradientRead(context, array.base, "copy"))
+
+    def filled(self, array: ArrayValue, value: Value, sources: frozenset[Storage], site: Location) -> None:
+        """Host data, or a number, over all of an array; over a gradient it is a zeroing or a seed."""
+        context = self.context(site)
+        if array.storage.owner is not None and array.base is not None:
+            if value == 0 and not isinstance(value, Unknown):
+                self._add(GradientZeroed(context, None, array.base))
+            else:
+                self._add(GradientSeeded(context, array.base))
+            return
+        self._add(Filled(context, array, value, sources))
+
+    def read_gradient(self, array: ArrayValue, how: str, site: Location) -> None:
+        """Host code looks at the gradient array ``array``."""
+        if array.base is None or array.storage.owner is None:
+            return
+        context = self.context(site)
+        if how == "optimizer":
+            self._add(GradientRead(context, array.base, "optimizer"))
+        elif how == "escape":
+            self._add(GradientRead(context, array.base, "escape"))
+        else:
+            self._add(GradientRead(context, array.base, "host"))
+
+    def updated(self, array: ArrayValue, site: Location) -> None:
+        self._add(ParameterUpdated(self.context(site), array))
+
+    def escaped(self, array: ArrayValue, callee: str, site: Location) -> None:
+        if array.storage.owner is not None:
+            self.read_gradient(array, "escape", site)
+        else:
+            self._add(Escaped(self.context(site), array, callee))
+
+    # --- tapes ---
+
+    def new_tape(self) -> TapeValue:
+        self._next_tape += 1
+        return TapeValue(self._next_tape)
+
+    def begin_tape(self, tape: TapeValue, site: Location) -> None:
+        self._add(TapeBegan(self.context(site), tape.number))
+        self.tapes.append(tape.number)
+
+    def end_tape(self, tape: TapeValue, site: Location) -> None:
+        if tape.number in self.tapes:
+            self.tapes.remove(tape.number)
+        self._add(TapeEnded(self.context(site), tape.number))
+
+    def reset_tape(self, tape: TapeValue, site: Location) -> None:
+        self._add(TapeReset(self.context(site), tape.number))
+
+    def custom_adjoint(self, tape: int, site: Location) -> None:
+        self._add(CustomAdjoint(self.context(site), tape))
+
+    def backward(
+        self, tape: TapeValue, loss: ArrayValue | None, seeds: tuple[ArrayValue, ...], known: bool, site: Location
+    ) -> None:
+        flags = {id(array): array.requires_grad for array in self.trace.arrays}
+        self._add(BackwardRun(self.context(site), tape.number, loss, seeds, known, flags))
+
+    def zero_tape(self, tape: TapeValue, site: Location) -> None:
+        self._add(GradientZeroed(self.context(site), tape.number, None))

@@ -1,0 +1,212 @@
+"""The trace: what host code did with arrays, in the order it happened.
+
+A trace is richer than a program (``warplint.ir.programs``): its records hold the abstract arrays themselves, the calls
+and loops around each place, and what each launch does to each array. ``warplint.tapes.programs`` cuts programs from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal, Union
+
+from warplint.ir.effects import EffectSummary
+from warplint.ir.programs import DefinitionRef
+from warplint.ir.spans import Location
+from warplint.tapes.values import ArrayValue, Storage, Unknown, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Where a record was made.
+
+    ``stack``: the call sites around it, outermost first. ``loops``: pairs of (loop, round) around it, outermost
+    first; a loop that is entered again has a new number. ``tape``: the tape that was open, or None.
+    """
+
+    site: Location
+    stack: tuple[Location, ...]
+    loops: tuple[tuple[int, int], ...]
+    definition: str
+    tape: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What a launch does to one array (see ``warplint.ir.effects.Effect``)."""
+
+    array: ArrayValue
+    path: tuple[str, ...]
+    reads: bool
+    writes: bool
+    accumulates: bool
+    needed: bool
+    covers: bool
+    differentiable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Allocated:
+    context: Context
+    array: ArrayValue
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """``arguments`` in the order of the kernel's parameters. ``recorded``: on the open tape.
+
+    ``flows``: pairs of arrays such that the second's contents depend differentiably on the first's. ``snapshot``: the
+    values of struct arguments at the time of the launch, by the identity of the instance.
+    """
+
+    context: Context
+    kernel: DefinitionRef
+    summary: EffectSummary | None
+    dim: tuple[int | Unknown, ...] | None
+    arguments: tuple[object, ...]
+    accesses: tuple[Access, ...]
+    flows: tuple[tuple[ArrayValue, ArrayValue], ...]
+    recorded: bool
+    adjoint: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """Elements of ``source`` go to ``target``; ``whole``: all of target is overwritten."""
+
+    context: Context
+    target: ArrayValue
+    source: ArrayValue
+    recorded: bool
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """All elements of ``array`` are set from the host; ``sources``: arrays whose contents the host data came from."""
+
+    context: Context
+    array: ArrayValue
+    value: Value
+    sources: frozenset[Storage]
+
+
+@dataclass(frozen=True, slots=True)
+class TapeBegan:
+    context: Context
+    tape: int
+
+
+@dataclass(frozen=True, slots=True)
+class TapeEnded:
+    context: Context
+    tape: int
+
+
+@dataclass(frozen=True, slots=True)
+class TapeReset:
+    """``tape.reset()``: recorded operations are forgotten, gradients zeroed."""
+
+    context: Context
+    tape: int
+
+
+@dataclass(frozen=True, slots=True)
+class CustomAdjoint:
+    """``tape.record_func``: the program has code of its own for a part of the reverse sweep."""
+
+    context: Context
+    tape: int
+
+
+@dataclass(frozen=True, slots=True)
+class BackwardRun:
+    """``flags``: ``requires_grad`` of every array at this moment. ``seeded``: something else than the loss was seeded.
+
+    ``known`` is False when an argument could not be followed.
+    """
+
+    context: Context
+    tape: int
+    loss: ArrayValue | None
+    seeds: tuple[ArrayValue, ...]
+    known: bool
+    flags: dict[int, bool | None]
+
+
+@dataclass(frozen=True, slots=True)
+class GradientZeroed:
+    """``tape`` None: of ``array`` alone."""
+
+    context: Context
+    tape: int | None
+    array: ArrayValue | None
+
+
+@dataclass(frozen=True, slots=True)
+class GradientSeeded:
+    """The gradient of ``array`` was set by hand."""
+
+    context: Context
+    array: ArrayValue
+
+
+@dataclass(frozen=True, slots=True)
+class GradientRead:
+    """``array.grad`` was looked at by host code or handed to something outside the trace.
+
+    ``how``: ``host`` (copied to the host), ``optimizer``, ``launch`` (a kernel reads it), ``copy``, ``escape``.
+    """
+
+    context: Context
+    array: ArrayValue
+    how: Literal["host", "optimizer", "launch", "copy", "escape"]
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterUpdated:
+    """An optimizer changed the contents of ``array``."""
+
+    context: Context
+    array: ArrayValue
+
+
+@dataclass(frozen=True, slots=True)
+class Escaped:
+    """``array`` was handed to code that the analysis does not know."""
+
+    context: Context
+    array: ArrayValue
+    callee: str
+
+
+Record = Union[
+    Allocated,
+    Launched,
+    Copied,
+    Filled,
+    TapeBegan,
+    TapeEnded,
+    TapeReset,
+    CustomAdjoint,
+    BackwardRun,
+    GradientZeroed,
+    GradientSeeded,
+    GradientRead,
+    ParameterUpdated,
+    Escaped,
+]
+
+
+@dataclass(slots=True)
+class Trace:
+    """The records of one run from one entry point."""
+
+    entry: str
+    records: list[Record] = field(default_factory=list)
+    arrays: list[ArrayValue] = field(default_factory=list)
+    #: False when the step budget ran out before the entry point's end.
+    finished: bool = True
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(self.records)

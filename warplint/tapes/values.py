@@ -1,0 +1,332 @@
+"""Abstract values of host code.
+
+Python's own ``int``, ``float``, ``bool``, ``str``, ``bytes``, ``None``, ``tuple`` (of values) and ``slice`` stand for
+themselves. Everything else is one of the classes below. Objects have identity: two names for one array are one
+``ArrayValue``, two views of one allocation share one ``Storage``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Union
+
+from warplint.ir import syntax as ir
+from warplint.ir.programs import DefinitionRef
+from warplint.ir.spans import Location
+from warplint.source.project import Definition, Module
+
+if TYPE_CHECKING:
+    from warplint.tapes.machine import Frame
+
+#: What an operation on an unknown value was, so that equal questions get equal answers.
+Origin = tuple[object, ...]
+
+
+class Unknown:
+    """A value that cannot be known. It has identity: one unknown flag is true or false everywhere in one run.
+
+    ``origin`` says how it was computed from other values, where that is known. ``hint`` is for people.
+    """
+
+    __slots__ = ("children", "hint", "origin", "sources")
+
+    def __init__(self, hint: str = "", origin: Origin | None = None, sources: frozenset[Storage] = frozenset()) -> None:
+        self.hint = hint
+        self.origin = origin
+        #: Arrays whose contents this host value was computed from.
+        self.sources = sources
+        self.children: dict[object, Value] = {}
+
+    def __repr__(self) -> str:
+        return f"Unknown({self.hint!r})"
+
+    def child(self, key: object, hint: str = "") -> Value:
+        """The value of an attribute, item or result of this unknown value; the same each time it is asked for."""
+        found = self.children.get(key)
+        if found is None:
+            found = self.children[key] = Unknown(hint or self.hint, (key, self), self.sources)
+        return found
+
+
+@dataclass(eq=False, slots=True)
+class Storage:
+    """One piece of device memory.
+
+    ``kind``: ``allocation`` (made in the project, at ``site``), ``parameter`` (came in from outside), ``gradient``
+    (of ``owner``). ``stack`` are the calls that led to the allocation, outermost first.
+    """
+
+    number: int
+    site: Location
+    kind: str
+    source: str
+    name: str = ""
+    stack: tuple[Location, ...] = ()
+    definition: str = ""
+    owner: Storage | None = None
+    gradient: Storage | None = None
+    like: int | None = None
+    explicit: bool = False
+    values: tuple[float, ...] | None = None
+
+    def __repr__(self) -> str:
+        return f"Storage({self.number}, {self.name!r})"
+
+
+@dataclass(eq=False, slots=True)
+class ArrayValue:
+    """A ``wp.array`` object. ``requires_grad`` None is unknown. ``view`` is the index expression of a slice."""
+
+    storage: Storage
+    dtype: str | DefinitionRef | None
+    shape: tuple[int | Unknown, ...] | None
+    requires_grad: bool | None
+    view: str = ""
+    base: ArrayValue | None = None
+    grad: ArrayValue | None = None
+    # The unknown value whose truth decides the flag, if that is all that is unknown about it.
+    flag: Unknown | None = None
+
+    def __repr__(self) -> str:
+        return f"ArrayValue({self.storage.number}{self.view}, {self.storage.name!r}, {self.requires_grad})"
+
+
+@dataclass(eq=False, slots=True)
+class TensorValue:
+    """A torch tensor that shares memory with an array."""
+
+    array: ArrayValue
+
+
+@dataclass(eq=False, slots=True)
+class ListValue:
+    """A list (or set). ``open``: there may be more elements than these."""
+
+    items: list[Value]
+    open: bool = False
+    element: Unknown | None = None
+
+
+@dataclass(eq=False, slots=True)
+class DictValue:
+    """A dict with keys that are plain Python values (or identities of objects)."""
+
+    entries: dict[Any, Value] = field(default_factory=dict)
+    open: bool = False
+    rest: Unknown | None = None
+
+
+@dataclass(eq=False, slots=True)
+class ModuleValue:
+    module: Module
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalValue:
+    """Something outside the project, by its full dotted name."""
+
+    name: str
+
+
+@dataclass(eq=False, slots=True)
+class FunctionValue:
+    """A function of the project; ``closure`` is the frame that it was defined in."""
+
+    definition: Definition
+    closure: Frame | None
+    defaults: dict[str, Value] | None = None
+
+
+@dataclass(eq=False, slots=True)
+class LambdaValue:
+    node: ir.Lambda
+    frame: Frame
+
+
+@dataclass(eq=False, slots=True)
+class KernelValue:
+    """A ``@wp.kernel``; ``closure`` is the frame that it was defined in."""
+
+    definition: Definition
+    closure: Frame | None
+
+
+@dataclass(eq=False, slots=True)
+class BoundMethod:
+    """A function of the project with its first argument."""
+
+    function: FunctionValue
+    receiver: Value
+
+
+@dataclass(eq=False, slots=True)
+class Method:
+    """A method of a value that the model knows: ``array.zero_``, ``list.append``, ``tape.backward``."""
+
+    receiver: Value
+    name: str
+
+
+@dataclass(eq=False, slots=True)
+class Partial:
+    function: Value
+    args: tuple[Value, ...]
+    keywords: dict[str, Value]
+
+
+@dataclass(eq=False, slots=True)
+class Builtin:
+    """A function that the model implements in Python."""
+
+    name: str
+    call: Callable[..., Value]
+
+
+@dataclass(eq=False, slots=True)
+class ClassValue:
+    """A class of the project. ``bases`` that are unknown or external make it open: it may have more members."""
+
+    definition: Definition
+    bases: tuple[Value, ...]
+    closure: Frame | None
+    kind: str = "plain"  # plain | struct | dataclass | namedtuple | enum | tape
+    attributes: dict[str, Value] = field(default_factory=dict)
+
+    def lineage(self) -> list[ClassValue]:
+        """This class and its project bases, in the order of attribute lookup (depth first)."""
+        found: list[ClassValue] = []
+        for cls in (self, *(inner for base in self.bases if isinstance(base, ClassValue) for inner in base.lineage())):
+            if cls not in found:
+                found.append(cls)
+        return found
+
+    @property
+    def external_bases(self) -> tuple[str, ...]:
+        """The names of bases outside the project; an unknown base is ``?``."""
+        found: list[str] = []
+        for base in self.bases:
+            if isinstance(base, ExternalValue):
+                found.append(base.name)
+            elif isinstance(base, ClassValue):
+                found.extend(base.external_bases)
+            else:
+                found.append("?")
+        return tuple(name for name in found if name != "object")
+
+
+@dataclass(eq=False, slots=True)
+class Instance:
+    """An object of a project class. ``struct``: an instance of a ``wp.struct``."""
+
+    cls: ClassValue
+    attributes: dict[str, Value] = field(default_factory=dict)
+    number: int = 0
+
+    @property
+    def is_struct(self) -> bool:
+        return self.cls.kind == "struct"
+
+
+@dataclass(eq=False, slots=True)
+class Super:
+    """``super()``: attributes of ``receiver`` looked up behind ``cls``."""
+
+    cls: ClassValue
+    receiver: Value
+
+
+@dataclass(eq=False, slots=True)
+class TapeValue:
+    """A ``wp.Tape``. ``number`` is its identity in the trace."""
+
+    number: int
+
+
+@dataclass(eq=False, slots=True)
+class OptimizerValue:
+    """An optimizer over ``parameters``; ``torch`` ones read the gradients from the parameters themselves."""
+
+    parameters: Value
+    torch: bool
+
+
+@dataclass(eq=False, slots=True)
+class CommandValue:
+    """What ``wp.launch(record_cmd=True)`` returns."""
+
+    launch: object
+
+
+@dataclass(eq=False, slots=True)
+class ContextValue:
+    """A context manager that does nothing which matters here; entering it gives ``result``."""
+
+    result: Value
+
+
+@dataclass(eq=False, slots=True)
+class GeneratorContext:
+    """A called function with ``@contextmanager``: its body runs around the body of the ``with`` statement."""
+
+    definition: Definition
+    frame: Frame
+    site: Location
+
+
+@dataclass(eq=False, slots=True)
+class RangeValue:
+    """A ``range`` with known bounds; ``guessed`` when a bound is unknown and three rounds stand for it."""
+
+    start: int
+    stop: int
+    step: int
+    guessed: bool = False
+
+    def numbers(self) -> range:
+        return range(self.start, self.stop, self.step)
+
+
+Value = Union[
+    int,
+    float,
+    complex,
+    bool,
+    str,
+    bytes,
+    None,
+    tuple[Any, ...],  # of values
+    slice,
+    Unknown,
+    ArrayValue,
+    TensorValue,
+    ListValue,
+    DictValue,
+    ModuleValue,
+    ExternalValue,
+    FunctionValue,
+    LambdaValue,
+    KernelValue,
+    BoundMethod,
+    Method,
+    Partial,
+    Builtin,
+    ClassValue,
+    Instance,
+    Super,
+    TapeValue,
+    OptimizerValue,
+    CommandValue,
+    ContextValue,
+    GeneratorContext,
+    RangeValue,
+]
+
+PLAIN = (int, float, complex, str, bytes, type(None))
+
+
+def is_plain(value: object) -> bool:
+    """Whether a value stands for itself all through (numbers, strings, None and tuples of them)."""
+    if isinstance(value, tuple):
+        return all(is_plain(item) for item in value)
+    return isinstance(value, PLAIN)
