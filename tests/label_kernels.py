@@ -131,7 +131,7 @@ class Run:
         self.weights: dict[int, np.ndarray] = {}
 
     def _argument(self, name: str, kind: Any) -> Any:
-        """A recipe: ("leaf", index), ("out", dtype, shape), ("int", array), ("struct", kind, {field: recipe}), a value."""
+        """A value, or ("leaf", index), ("out", dtype, shape), ("int", array), ("struct", kind, {field: recipe})."""
         if hasattr(kind, "ndim"):  # an array, or the annotation `wp.array[float]`
             dtype = kind.dtype
             shape = (4, 4) if kind.ndim == 2 else (20,) if _size(dtype) == 1 else (4,)
@@ -227,7 +227,7 @@ class Run:
 
 
 def error(label: KernelLabel, seed: int, singular: bool) -> float:
-    """The largest disagreement between tape and differences at one drawn point; infinite if the tape's is not finite."""
+    """Largest disagreement of tape and differences at one drawn point; infinite if the tape's is not finite."""
     with np.errstate(all="ignore"):
         run = Run(label, seed, singular)
         taped, slopes = run.taped(), run.differences()

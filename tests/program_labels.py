@@ -1,7 +1,7 @@
 """Run the fixture programs and compare each one's own gradient with central differences.
 
-`fixtures/programs/labels.yaml` names, for every program, the function that returns `(value, gradient, ...)`, the point to
-evaluate it at and, for a defective program, the text edits that remove the marked cause and nothing else.
+`fixtures/programs/labels.yaml` names, for every program, the function that returns `(value, gradient, ...)`, the point
+to evaluate it at and, for a defective program, the text edits that remove the marked cause and nothing else.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def repaired_copy(label: Label, into: Path) -> Path:
     for edit in label.repair:
         text = (into / edit.file).read_text()
         if text.count(edit.old) != 1:
-            raise ValueError(f"{edit.file}: the text {edit.old!r} occurs {text.count(edit.old)} times; it must occur once")
+            raise ValueError(f"{edit.file}: the text {edit.old!r} must occur once, not {text.count(edit.old)} times")
         (into / edit.file).write_text(text.replace(edit.old, edit.new))
     return into
 
