@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warplint.ir.facts import Fact, Problem
+from warplint.ir.programs import KernelProgram
 from warplint.reach import Uses, merged, reaching
 
 if TYPE_CHECKING:
@@ -39,42 +40,71 @@ class FileAnalysis:
     uses: Uses = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What to do with one file that the project has loaded: kernel analysis, tape analysis, or both."""
+
+    path: Path
+    kernels: bool = True
+    tapes: bool = True
+
+
 def analyse_files(
-    files: Sequence[Path], project: Project, contents: Mapping[Path, bytes], jobs: int
+    files: Sequence[Path],
+    project: Project,
+    contents: Mapping[Path, bytes],
+    jobs: int,
+    wanted: Callable[[Sequence[Fact]], Sequence[Fact]] = lambda facts: facts,
 ) -> tuple[FileAnalysis, ...]:
-    """Analyse every file, in the order given. ``contents`` stands for files that are not read from disk."""
+    """Analyse every file, in the order given.
+
+    ``contents`` stands for files that are not read from disk. ``wanted`` picks the facts that matter to the caller;
+    those that it drops cost nothing more.
+    """
     # All are loaded before any is analysed: who calls a func is looked up in all of them, in every process.
     found = {path: _loaded(project, path, contents.get(path)) for path in files}
-    sound = [path for path, analysis in found.items() if analysis is None]
+    sound = [Work(path) for path, analysis in found.items() if analysis is None]
 
     # Python's own parser is fast enough to screen everything; LibCST reads the definitions that hold a fact again.
-    screened = _analysed(sound, project, jobs)
-    places = {(fact.location.path, fact.location.span.line) for analysis in screened for fact in analysis.facts}
-    suspect = [analysis.path for analysis in screened if analysis.facts]
-    uses = merged(analysis.uses for analysis in screened)
-    reported = _analysed(suspect, project.precisely(sorted(places)), jobs, uses) if suspect else ()
+    screened = {analysis.path: analysis for analysis in _analysed(sound, project, jobs)}
+    uses = merged(analysis.uses for analysis in screened.values())
+    suspects: dict[Path, list[Fact]] = {}
+    for path, analysis in screened.items():
+        for fact in wanted(analysis.facts):
+            suspects.setdefault(path, []).append(fact)
+    again = [Work(path, _any_from_kernels(facts), _any_from_tapes(facts)) for path, facts in suspects.items()]
+    places = sorted((fact.location.path, fact.location.span.line) for facts in suspects.values() for fact in facts)
+    reported = _analysed(again, project.precisely(places), jobs, uses) if again else ()
 
-    found.update({analysis.path: analysis for analysis in screened})
+    found.update({path: replace(analysis, facts=()) for path, analysis in screened.items()})
     for analysis in reported:
-        before = found[analysis.path]
-        problems = tuple(dict.fromkeys((*(before.problems if before else ()), *analysis.problems)))
+        before = screened[analysis.path]
+        problems = tuple(dict.fromkeys((*before.problems, *analysis.problems)))
         facts = tuple(reaching(fact, uses) for fact in analysis.facts)
         found[analysis.path] = replace(analysis, facts=facts, problems=problems)
     return tuple(analysis for analysis in found.values() if analysis is not None)
 
 
-def analyse_file(project: Project, path: Path, uses: Uses | None = None) -> FileAnalysis:
-    """The facts of one file that the project has loaded. A mistake of ours costs this file only.
+def _any_from_kernels(facts: Iterable[Fact]) -> bool:
+    return any(isinstance(fact.program, KernelProgram) for fact in facts)
+
+
+def _any_from_tapes(facts: Iterable[Fact]) -> bool:
+    return any(not isinstance(fact.program, KernelProgram) for fact in facts)
+
+
+def analyse_file(project: Project, work: Work, uses: Uses | None = None) -> FileAnalysis:
+    """The facts of one file. A mistake of ours costs this file only.
 
     ``uses`` says how host code uses kernels, where that is known already.
     """
     known = len(project.problems)
     try:
-        module = project.load(path)
-        facts, seen = ((), {}) if isinstance(module, Problem) else _facts(project, module, uses)
+        module = project.load(work.path)
+        facts, seen = ((), {}) if isinstance(module, Problem) else _facts(project, module, work, uses)
     except Exception as error:
-        return _internal_error(path, error)
-    return FileAnalysis(path, facts, tuple(project.problems[known:]), uses=seen)
+        return _internal_error(work.path, error)
+    return FileAnalysis(work.path, facts, tuple(project.problems[known:]), uses=seen)
 
 
 def available_cpus() -> int:
@@ -93,14 +123,16 @@ def _loaded(project: Project, path: Path, data: bytes | None) -> FileAnalysis | 
     return FileAnalysis(path, problems=(module,)) if isinstance(module, Problem) else None
 
 
-def _facts(project: Project, module: Module, uses: Uses | None) -> tuple[tuple[Fact, ...], Uses]:
+def _facts(project: Project, module: Module, work: Work, uses: Uses | None) -> tuple[tuple[Fact, ...], Uses]:
     # Most files have nothing to do with Warp: for those not even the analyses are imported.
     if not _RELEVANT.search(module.text):
         return (), {}
     from warplint import kernels, tapes
 
     host = tapes.TapeAnalysis(project, partial(kernels.effects, project))
-    return (*kernels.analyse(project, module, uses), *host.module(module)), host.uses
+    of_kernels = tuple(kernels.analyse(project, module, uses)) if work.kernels else ()
+    of_tapes = tuple(host.module(module)) if work.tapes else ()
+    return (*of_kernels, *of_tapes), host.uses
 
 
 def _internal_error(path: Path, error: Exception) -> FileAnalysis:
@@ -109,21 +141,21 @@ def _internal_error(path: Path, error: Exception) -> FileAnalysis:
     return FileAnalysis(path, problems=(problem,), traceback=traceback.format_exc())
 
 
-def _analysed(files: Sequence[Path], project: Project, jobs: int, uses: Uses | None = None) -> tuple[FileAnalysis, ...]:
-    if jobs < 2 or len(files) < PARALLEL_FROM:
-        return tuple(analyse_file(project, path, uses) for path in files)
-    size = max(1, len(files) // (jobs * _CHUNKS_PER_JOB))
-    chunks = [files[start : start + size] for start in range(0, len(files), size)]
+def _analysed(work: Sequence[Work], project: Project, jobs: int, uses: Uses | None = None) -> tuple[FileAnalysis, ...]:
+    if jobs < 2 or len(work) < PARALLEL_FROM:
+        return tuple(analyse_file(project, piece, uses) for piece in work)
+    size = max(1, len(work) // (jobs * _CHUNKS_PER_JOB))
+    chunks = [work[start : start + size] for start in range(0, len(work), size)]
     found: list[FileAnalysis] = []
     for chunk, results in zip(chunks, _run(chunks, project, jobs, uses), strict=True):
         if results is not None:
             found += results
             continue
         # A process died over this chunk or beside it (a crash in a parser's C code): find the file that did it.
-        for path in chunk:
-            (alone,) = _run([[path]], project, 1, uses)
+        for piece in chunk:
+            (alone,) = _run([[piece]], project, 1, uses)
             message = "the process that analysed the file died; please report it, the file was not linted"
-            found += alone or [FileAnalysis(path, problems=(Problem(str(path), message),))]
+            found += alone or [FileAnalysis(piece.path, problems=(Problem(str(piece.path), message),))]
     return tuple(found)
 
 
@@ -143,13 +175,13 @@ def _start(project: Project, uses: Uses | None) -> None:
     _project, _uses = project, uses
 
 
-def _work(files: Sequence[Path]) -> list[FileAnalysis]:
+def _work(chunk: Sequence[Work]) -> list[FileAnalysis]:
     assert _project is not None
-    return [analyse_file(_project, path, _uses) for path in files]
+    return [analyse_file(_project, piece, _uses) for piece in chunk]
 
 
 def _run(
-    chunks: Iterable[Sequence[Path]], project: Project, jobs: int, uses: Uses | None
+    chunks: Iterable[Sequence[Work]], project: Project, jobs: int, uses: Uses | None
 ) -> list[list[FileAnalysis] | None]:
     """The results of the chunks in their order; None for those that a dying process took along."""
     from concurrent.futures import ProcessPoolExecutor

@@ -88,7 +88,8 @@ class Analysis:
         options: Options,
         callers: Iterable[Definition],
     ) -> Iterator[Fact]:
-        active = activity.analyse(self.knowledge, trace, None if inputs is None else frozenset(inputs))
+        constant = activity.without_gradient(self.knowledge, trace)
+        active = activity.analyse(self.knowledge, trace, None if inputs is None else frozenset(inputs), constant)
         facts = Facts(self.knowledge, trace, active, closure, tuple(callers), options.component_overwrites)
         yield from facts.all()
 

@@ -55,14 +55,16 @@ def needs(knowledge: Knowledge, operation: Operation, position: int) -> tuple[in
     return builtins.needs(operation.name, position, len(operation.operands))
 
 
-def analyse(knowledge: Knowledge, trace: Trace, sources: Collection[int] | None) -> Activity:
+def analyse(
+    knowledge: Knowledge, trace: Trace, sources: Collection[int] | None, constant: Collection[int] = ()
+) -> Activity:
     """The activity of a trace. ``sources`` are the operations of the parameters that are differentiable inputs;
-    None: arrays, and in a func all parameters."""
+    None: arrays, and in a func all parameters. ``constant`` are operations that hold no gradient all the same."""
     operations = trace.operations
     edges = [receives(knowledge, operation) for operation in operations]
     varied = bytearray(len(operations))
     useful = bytearray(len(operations))
-    _forward(knowledge, trace, edges, varied, sources)
+    _forward(knowledge, trace, edges, varied, sources, constant)
     _backward(knowledge, trace, edges, useful)
     return Activity(varied, useful)
 
@@ -73,11 +75,11 @@ def _forward(
     edges: list[tuple[int, ...]],
     varied: bytearray,
     sources: Collection[int] | None,
+    constant: Collection[int],
 ) -> None:
     differentiable = knowledge.types.differentiable
     operations = trace.operations
     scratch: set[int] = set()
-    constant = _constants(knowledge, trace)
     changed = True
     while changed:
         changed = False
@@ -114,8 +116,11 @@ def _forward(
                 changed = True
 
 
-def _constants(knowledge: Knowledge, trace: Trace) -> frozenset[int]:
-    """The operations that are arrays which no tape passes with a gradient: a kernel's parameters, or fields of them."""
+def without_gradient(knowledge: Knowledge, trace: Trace) -> frozenset[int]:
+    """The operations that are arrays which no tape passes with a gradient: a kernel's parameters, or fields of them.
+
+    This is for judging a kernel by its use. What a kernel does to its arguments does not depend on who launches it.
+    """
     definition = trace.definition
     use = knowledge.uses.get((definition.module.path, definition.qualname))
     if use is None or not use.constant:
