@@ -76,6 +76,11 @@ def _kernel_job(
         except Refused:
             continue
         refs.append(caller)
-    marks = [{"counted": number in made.marks, "in_loop": made.marks.get(number, False)} for number in range(len(flagged))]
+    marks: list[dict[str, object]] = []
+    for number in range(len(flagged)):
+        mark = made.marks.get(number)
+        counted = mark is not None
+        in_loop, blocks = (mark.in_loop, list(mark.blocks)) if mark is not None else (False, [])
+        marks.append({"counted": counted, "in_loop": in_loop, "blocks": blocks})
     plan = {"kind": "kernel", "check": check, "targets": names, "marks": marks}
     return Job(made.text, made.twin, json.dumps(plan))

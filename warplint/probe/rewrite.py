@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from warplint.ir import syntax as ir
@@ -50,45 +50,111 @@ def dedent(text: str, columns: int) -> str:
     return "\n".join([first, *(line[columns:] if line.startswith(prefix) else line.lstrip(" \t") for line in rest)])
 
 
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Where one flagged place is counted: whether in a loop, and the numbers of the blocks that should run too.
+
+    The blocks are those of the outermost loop around the place: agreement says little while half of the code that
+    feeds what the loop carries never ran.
+    """
+
+    in_loop: bool
+    blocks: tuple[int, ...] = ()
+
+
+#: Blocks are numbered apart from flagged places.
+BLOCKS = 1000
+
+
 def reach_edits(
     function: ir.FunctionDef, lines: Sequence[str], flagged: Iterable[tuple[int, Span]]
-) -> tuple[list[Edit], dict[int, bool]]:
-    """Edits that print a mark whenever a flagged place in ``function`` is reached; for each mark, whether it is in a loop."""
-    edits: list[Edit] = []
-    looped: dict[int, bool] = {}
+) -> tuple[list[Edit], dict[int, Mark]]:
+    """Edits that print a mark whenever a flagged place in ``function`` is reached; and what each mark means.
+
+    The blocks of one function have the same numbers whichever place asks for them.
+    """
+    wanted: dict[tuple[int, ...], str] = {}
+    statements: dict[Span, ir.Stmt] = {}
+    marks: dict[int, Mark] = {}
+
+    def ask(statement: ir.Stmt, number: int) -> None:
+        statements[statement.span] = statement
+        wanted[(*statement.span, number)] = f'{WARP}.printf("{REACHED} {number}~\\n")'
+
     for number, span in flagged:
-        found = _statement(function.body, span, False)
-        if found is None:
+        path = _path(function.body, span)
+        if not path:
             continue
-        statement, in_loop = found
-        looped[number] = looped.get(number, False) or in_loop
-        mark = f'{WARP}.printf("{REACHED} {number}~\\n")'
-        start = statement.span
-        before = Span(start.line, start.column, start.line, start.column)
-        if isinstance(statement, (ir.If, ir.For, ir.While, ir.With, ir.Try, ir.Match)):
-            indent = lines[start.line - 1][: start.column - 1]
+        ask(path[-1], number)
+        loops = [statement for statement in path if isinstance(statement, (ir.For, ir.While))]
+        # without a loop, the other branches exclude the flagged one
+        blocks = [block for block in _inner_blocks(loops[0].body) if not _leaves(block)] if loops else []
+        for block in blocks:
+            ask(block[0], _block_number(block[0].span))
+        marks[number] = Mark(bool(loops), tuple(_block_number(block[0].span) for block in blocks))
+    edits: list[Edit] = []
+    for key, mark in sorted(wanted.items()):
+        span = Span(*key[:4])
+        before = Span(span.line, span.column, span.line, span.column)
+        if isinstance(statements[span], (ir.If, ir.For, ir.While, ir.With, ir.Try, ir.Match)):
+            indent = lines[span.line - 1][: span.column - 1]
             edits.append(Edit(before, f"{mark}\n{indent}"))
         else:
             edits.append(Edit(before, f"{mark}; "))
-    return edits, looped
+    return edits, marks
 
 
-def _statement(body: tuple[ir.Stmt, ...], span: Span, looped: bool) -> tuple[ir.Stmt, bool] | None:
-    """The statement that has to run for ``span`` to count, and whether it is in a loop."""
+def _block_number(span: Span) -> int:
+    return BLOCKS + span.line * 1000 + min(span.column, 999)
+
+
+def _leaves(block: tuple[ir.Stmt, ...]) -> bool:
+    """Whether a block only skips or gives up."""
+    return all(
+        isinstance(statement, (ir.Continue, ir.Break, ir.Pass, ir.Return))
+        or (isinstance(statement, ir.ExprStmt) and isinstance(statement.value, ir.Constant))
+        for statement in block
+    )
+
+
+def _inner_blocks(body: tuple[ir.Stmt, ...]) -> Iterator[tuple[ir.Stmt, ...]]:
+    """The bodies of the compound statements in ``body``, at any depth; an `elif` counts as its branches."""
     for statement in body:
-        if not statement.span.covers(span):
-            continue
-        inner_loop = looped or isinstance(statement, (ir.For, ir.While))
-        for block in _blocks(statement):
-            found = _statement(block, span, inner_loop)
-            if found is not None:
-                return found
-        if isinstance(statement, (ir.For, ir.While)) and statement.body:
-            return statement.body[0], True  # the header counts when the body runs
-        clause = _elif(statement, span)
-        # an `elif` has no place before it: its first statement stands for it
-        return (clause.body[0] if clause is not None else statement), looped
-    return None
+        if isinstance(statement, ir.If):
+            yield statement.body
+            yield from _inner_blocks(statement.body)
+            nested = len(statement.orelse) == 1 and isinstance(statement.orelse[0], ir.If)
+            if statement.orelse and not nested:
+                yield statement.orelse
+            yield from _inner_blocks(statement.orelse)
+        elif isinstance(statement, (ir.For, ir.While)):
+            yield statement.body
+            yield from _inner_blocks(statement.body)
+
+
+def _path(body: tuple[ir.Stmt, ...], span: Span) -> list[ir.Stmt]:
+    """The statements around ``span``, outermost first; the last has to run for ``span`` to count."""
+    found: list[ir.Stmt] = []
+    while True:
+        holder = next((statement for statement in body if statement.span.covers(span)), None)
+        if holder is None:
+            break
+        found.append(holder)
+        inner = [block for block in _blocks(holder) if any(statement.span.covers(span) for statement in block)]
+        if not inner:
+            break
+        body = inner[0]
+    if not found:
+        return []
+    last = found[-1]
+    if isinstance(last, (ir.For, ir.While)) and last.body:
+        found.append(last.body[0])  # the header counts when the body runs
+    else:
+        clause = _elif(last, span)
+        if clause is not None:
+            # an `elif` has no place before it: its first statement stands for it
+            found.append(clause.body[0])
+    return found
 
 
 def _elif(statement: ir.Stmt, span: Span) -> ir.If | None:

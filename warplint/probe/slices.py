@@ -16,7 +16,7 @@ from warplint.ir.programs import DefinitionRef
 from warplint.ir.spans import Location, Span
 from warplint.probe import factories
 from warplint.probe.allowed import ENUMS, IMPORTABLE, may_call, may_read
-from warplint.probe.rewrite import WARP, Edit, cut, dedent, reach_edits
+from warplint.probe.rewrite import WARP, Edit, Mark, cut, dedent, reach_edits
 from warplint.source.bindings import bound_names, target_names
 from warplint.source.project import (
     Definition,
@@ -69,8 +69,8 @@ class Slice:
 
     text: str
     twin: str | None
-    #: For each mark that the twin prints, whether it stands in a loop.
-    marks: Mapping[int, bool]
+    #: What each mark that the twin prints stands for.
+    marks: Mapping[int, Mark]
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Slicer:
         self._order: list[_Item] = []
         self._taken: set[str] = {WARP}
         self._options: list[str] = []
-        self._marks: dict[int, bool] = {}
+        self._marks: dict[int, Mark] = {}
         self._depth = 0
 
     # --- the result ---
@@ -243,10 +243,9 @@ class Slicer:
             self._body(statement, inside, local, edits)
         decorators = self._decorators(node, outside)
         text = cut(module.lines, node.span, edits)
-        marks, looped = reach_edits(node, module.lines, self._flagged_in(module, node))
+        marks, found = reach_edits(node, module.lines, self._flagged_in(module, node))
         twin = cut(module.lines, node.span, [*edits, *marks])
-        for number, in_loop in looped.items():
-            self._marks[number] = self._marks.get(number, False) or in_loop
+        self._marks.update(found)
         indent = node.span.column - 1
         return f"{decorators}{dedent(text, indent)}", f"{decorators}{dedent(twin, indent)}"
 

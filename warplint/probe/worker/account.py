@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from warplint.probe.rewrite import BLOCKS
 from warplint.probe.worker.inputs import Profile
 from warplint.probe.worker.usage import Usage
 
@@ -20,9 +21,12 @@ _DIRECTED = 24
 class Account:
     """The evidence on one flagged place so far; ``verdict`` is None while there is not enough."""
 
-    def __init__(self, check: str, races: bool) -> None:
+    def __init__(self, check: str, races: bool, mark: dict[str, Any]) -> None:
         self.check = check
         self.races = races
+        self.mark = mark
+        self.scouted = 0
+        self._ran: set[int] = set()
         self.reasons: Counter[str] = Counter()
         self.wrong: list[dict[str, Any]] = []
         self.right: list[dict[str, Any]] = []
@@ -35,16 +39,33 @@ class Account:
         """Whether what was seen so far may only be two threads at one element."""
         return bool(self.wrong) and self.races and all(one["profile"].threads > 1 for one in self.wrong)
 
+    def reached(self, hits: dict[str, int] | None, threads: int) -> bool:
+        """Whether the flagged place ran, given how often each mark was reached."""
+        if hits is None or not self.mark["counted"]:
+            return True
+        # what a loop carries shows only in its second iteration
+        enough = min(2 * threads, 4) if self.mark["in_loop"] else 1
+        return any(count >= enough for name, count in hits.items() if int(name) == self.mark["number"])
+
+    def missing(self) -> set[int]:
+        """The blocks around the flagged place that no agreeing input set ran."""
+        return set(self.mark["blocks"]) - self._ran
+
+    def _covers(self, hits: dict[str, int] | None) -> None:
+        self._ran.update(int(name) for name, count in (hits or {}).items() if count)
+
     def add(self, profile: Profile, found: dict[str, Any]) -> None:
         """Takes in one input set that ran the flagged place."""
         if found["problem"]:
             self.reasons[found["problem"]] += 1
         elif self.check == "finite-adjoint":
-            self._add_directed(profile, found["compared"])
+            self._add_directed(profile, found["compared"], found["hits"])
         else:
-            self._add(profile, found["compared"])
+            self._add(profile, found["compared"], found["hits"])
 
-    def _add_directed(self, profile: Profile, compared: list[dict[str, Any]]) -> None:
+    def _add_directed(
+        self, profile: Profile, compared: list[dict[str, Any]], hits: dict[str, int] | None
+    ) -> None:
         endless = [one for one in compared if not _finite(one["tape"])]
         wrong = [one for one in endless if one["verdict"] == "wrong"]
         if wrong:
@@ -54,10 +75,11 @@ class Account:
             self.reasons["the gradient is not finite, and neither are finite differences"] += 1
         else:
             self.right.append({"profile": profile, "compared": compared})
-            if len(self.right) >= _DIRECTED:
+            self._covers(hits)
+            if len(self.right) >= _DIRECTED and not self.missing():
                 self.verdict = self._refuted()
 
-    def _add(self, profile: Profile, compared: list[dict[str, Any]]) -> None:
+    def _add(self, profile: Profile, compared: list[dict[str, Any]], hits: dict[str, int] | None) -> None:
         wrong = [one for one in compared if one["verdict"] == "wrong"]
         right = [one for one in compared if one["verdict"] == "right"]
         if wrong and not any(_finite(one["tape"]) for one in wrong):
@@ -81,9 +103,10 @@ class Account:
             self.reasons["finite differences are too rough here to decide"] += 1
         else:
             self.right.append({"profile": profile, "compared": right})
+            self._covers(hits)
             alone = sum(one["profile"].threads == 1 for one in self.right)
             settled = not self.wrong or (self.suspects_race and alone >= _AGREEING)
-            if len(self.right) >= _AGREEING and settled and len(self.singular) < 2:
+            if len(self.right) >= _AGREEING and settled and len(self.singular) < 2 and not self.missing():
                 self.verdict = self._refuted()
 
     def _enough(self) -> bool:
@@ -104,6 +127,11 @@ class Account:
             return inconclusive("tape and finite differences disagree at some inputs, but not reliably")
         if self.right:
             count = len(self.right)
+            lines = sorted({(number - BLOCKS) // 1000 for number in self.missing()})
+            if lines and count >= _AGREEING:
+                return inconclusive(
+                    f"tape and finite differences agree at {count} sets of inputs, but none of them runs line {lines[0]}"
+                )
             return inconclusive(f"tape and finite differences agree, but only {count} sets of inputs could be used")
         reasons = self.reasons + shared
         return inconclusive(reasons.most_common(1)[0][0] if reasons else "no input set could be used")

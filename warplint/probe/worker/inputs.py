@@ -24,6 +24,7 @@ class Profile:
     ``threads`` is the launch size in each dimension; ``extent`` the size of one-dimensional arrays (others are
     smaller); ``limit`` bounds integers that index; ``count`` is the value of integers that bound loops;
     ``signs`` allows negative numbers; ``directed`` draws from special values (zeros, ties, large numbers).
+    The order of draws does not depend on ``jitter``, so that one seed with several jitters gives neighbouring inputs.
     """
 
     seed: int
@@ -33,12 +34,9 @@ class Profile:
     count: int = 3
     signs: bool = False
     directed: bool = False
-    structure: int | None = None  # seed of integers and of what is not differentiated
+    jitter: int = 0  # another draw near the same values
+    spread: float = 1.0  # scales all floats
     guard: int = 0  # rows of unused memory on both sides of every array
-
-    @property
-    def structure_seed(self) -> int:
-        return self.seed if self.structure is None else self.structure
 
 
 @dataclass
@@ -124,7 +122,8 @@ class Draw:
         self.profile = profile
         self.device = device
         self.floats = np.random.default_rng(profile.seed * 7919 + 13)
-        self.ints = np.random.default_rng(profile.structure_seed * 104729 + 7)
+        self.ints = np.random.default_rng(profile.seed * 104729 + 7)
+        self.near = np.random.default_rng(profile.jitter)
         self.keep: list[Any] = []
         self.leaves: list[Leaf] = []
         self.arrays: list[Any] = []
@@ -219,6 +218,9 @@ class Draw:
             if abs(centre) < 1e4:
                 spread = max(abs(centre), 0.5) * 0.7
                 values = centre + self.floats.uniform(0.1, 1.0, shape) * spread * self.floats.choice([-1.0, 1.0], shape)
+        values = np.asarray(values) * self.profile.spread
+        if self.profile.jitter:
+            values = values * (1.0 + self.near.uniform(-0.04, 0.04, shape))
         return np.asarray(values)
 
     def composite(self, kind: Any, shape: tuple[int, ...], use: Use | None = None) -> np.ndarray:

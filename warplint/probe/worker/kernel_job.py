@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import time
@@ -32,7 +33,13 @@ from warplint.probe.worker.loading import (
 from warplint.probe.worker.usage import Usage
 
 # How many input sets are drawn at most.
-_ATTEMPTS = 48
+_ATTEMPTS = 40
+# After so many, hundreds of inputs are run forward only to find some that reach what was missed.
+_BEFORE_SCOUTING = 10
+_SCOUTED = 500
+_SCOUTED_SETS = 8
+_SCOUTING_SECONDS = 5.0
+_SCOUTING_DEATHS = 10
 
 
 class KernelJob:
@@ -45,7 +52,7 @@ class KernelJob:
         self.script: str = job["script"]
         self.twin: str | None = job.get("twin")
         self.plan: dict[str, Any] = job["plan"]
-        self.marks: list[dict[str, Any]] = self.plan["marks"]
+        self.marks: list[dict[str, Any]] = [{**mark, "number": n} for n, mark in enumerate(self.plan["marks"])]
         self.scratch = scratch
         self.device = device
         self.deadline = time.monotonic() + seconds
@@ -127,11 +134,13 @@ class KernelJob:
     ) -> dict[int, dict[str, Any]]:
         usage = Usage(kernel)
         races = may_race(usage)
-        accounts = {number: Account(self.check, races) for number in open_marks}
+        accounts = {number: Account(self.check, races, self.marks[number]) for number in open_marks}
         ladder = _Ladder(directed=self.check == "finite-adjoint")
         shared: Counter[str] = Counter()
         release: tuple[Any, Usage] | None = None
         for profile in ladder:
+            if ladder.tried == _BEFORE_SCOUTING and twin is not None:
+                self._scout(twin, accounts, ladder, deadline)
             waiting = [number for number, account in accounts.items() if account.verdict is None]
             if not waiting:
                 break
@@ -153,7 +162,7 @@ class KernelJob:
             found = outcome.result
             for number in waiting:
                 account = accounts[number]
-                if self._reached(number, found["hits"], profile.threads**usage.rank):
+                if account.reached(found["hits"], profile.threads**usage.rank):
                     account.add(profile, found)
                 else:
                     account.reasons["no input drawn runs the flagged line"] += 1
@@ -168,13 +177,50 @@ class KernelJob:
         elif any(account.last_wrong is profile and account.verdict is None for account in accounts):
             ladder.again(profile)
 
-    def _reached(self, number: int, hits: dict[str, int] | None, threads: int) -> bool:
-        mark = self.marks[number]
-        if hits is None or not mark["counted"]:
-            return True
-        reached = hits.get(str(number), 0)
-        # what a loop carries shows only in its second iteration
-        return reached >= min(2 * threads, 4) if mark["in_loop"] else reached > 0
+    def _scout(self, twin: Any, accounts: dict[int, Account], ladder: _Ladder, deadline: float) -> None:
+        """Looks for inputs that run what the open accounts still miss: forward only, so hundreds are tried."""
+        usage = Usage(twin)
+        path = self.scratch / f"scouted-{time.monotonic_ns()}"
+        until = min(time.monotonic() + _SCOUTING_SECONDS, deadline - 1.0)
+        position, deaths = 0, 0
+        while time.monotonic() < until and position < _SCOUTED and deaths < _SCOUTING_DEATHS:
+
+            def work(stage: isolate.Stage, start: int = position) -> Any:
+                with path.open("a") as file:
+                    for number in range(start, _SCOUTED):
+                        if time.monotonic() > until:
+                            break
+                        profile = _scouted(number, ladder.directed)
+                        draw = Draw(usage, profile, "cpu")
+                        arguments = draw.arguments({argument.label: argument.type for argument in twin.adj.args})
+                        stage.set(str(number))
+                        hits = _count(twin, arguments, self.scratch)
+                        file.write(json.dumps([number, hits]) + "\n")
+                        file.flush()
+
+            outcome = isolate.run(work, self.scratch, max(0.5, until - time.monotonic() + 1.0))
+            if outcome.ended == "returned":
+                break
+            deaths += 1
+            position = int(outcome.stage) + 1 if outcome.stage.isdigit() else _SCOUTED
+        if not path.exists():
+            return
+        missing = {number: account.missing() for number, account in accounts.items() if account.verdict is None}
+        for line in path.read_text().splitlines():
+            index, hits = json.loads(line)
+            profile = _scouted(index, ladder.directed)
+            useful = False
+            for number, needs in missing.items():
+                if not accounts[number].reached(hits, profile.threads**usage.rank):
+                    continue
+                before = len(needs)
+                needs -= {need for need in needs if hits.get(str(need), 0)}
+                wanted = accounts[number].scouted < _SCOUTED_SETS
+                if len(needs) < before or wanted:
+                    accounts[number].scouted += 1
+                    useful = True
+            if useful:
+                ladder.prefer(profile)
 
     def _attempt(
         self, kernel: Any, twin: Any, usage: Usage, profile: Profile, left: float, waiting: list[int]
@@ -197,7 +243,7 @@ class KernelJob:
             stage.set("forward")
             hits = _count(twin, arguments, self.scratch)
             threads = profile.threads**twin_usage.rank
-            if not any(self._reached(number, hits, threads) for number in waiting):
+            if not any(Account(self.check, False, self.marks[number]).reached(hits, threads) for number in waiting):
                 return {"hits": hits, "problem": "", "compared": []}
         draw = Draw(usage, profile, self.device)
         arguments = draw.arguments({argument.label: argument.type for argument in kernel.adj.args})
@@ -244,13 +290,17 @@ class _Ladder:
     def __init__(self, directed: bool) -> None:
         self.directed = directed
         self.single = False
+        self.tried = 0
         self._room = 0
-        self._again: list[Profile] = []
+        self._next: list[Profile] = []
 
     def __iter__(self) -> Iterator[Profile]:
         for seed in range(_ATTEMPTS):
-            while self._again:
-                yield self._again.pop()
+            while self._next:
+                profile = self._next.pop(0)
+                if not self.single or profile.threads == 1:
+                    yield profile
+            self.tried = seed
             yield Profile(
                 seed=seed,
                 threads=1 if self.single else (1, 3, 1, 4, 2)[seed % 5],
@@ -262,14 +312,31 @@ class _Ladder:
             )
 
     def again(self, profile: Profile) -> None:
-        """Asks for the same integers and structure with other floats."""
-        if profile.structure is None and not self.directed:
-            for step in (1, 2):
-                self._again.append(replace(profile, seed=profile.seed + 1000 * step, structure=profile.seed))
+        """Asks for inputs near those of ``profile``: what was seen there must be seen again."""
+        if not profile.jitter and not self.directed:
+            self._next[:0] = [replace(profile, jitter=1), replace(profile, jitter=2)]
+
+    def prefer(self, profile: Profile) -> None:
+        """Asks for this input set soon."""
+        self._next.append(profile)
 
     def roomier(self) -> None:
         """Asks for larger arrays and smaller indices."""
         self._room += 1
+
+
+def _scouted(number: int, directed: bool) -> Profile:
+    """The input sets that scouting tries."""
+    return Profile(
+        seed=5000 + number,
+        threads=(1, 1, 3, 1, 5)[number % 5],
+        extent=(12, 24, 48)[number % 3],
+        limit=(4, 3, 2, 6)[(number // 2) % 4],
+        count=(3, 4, 5, 2)[(number // 3) % 4],
+        signs=(number // 5) % 3 > 0,
+        directed=directed,
+        spread=(1.0, 0.3, 1.0, 3.0, 1.0, 0.05, 10.0)[number % 7],
+    )
 
 
 def _count(kernel: Any, arguments: Any, scratch: Path) -> dict[str, int]:
