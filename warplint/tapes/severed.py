@@ -9,7 +9,7 @@ from warplint.ir.facts import Fact, Label
 from warplint.ir.spans import Location
 from warplint.tapes import programs
 from warplint.tapes.dtypes import is_whole
-from warplint.tapes.recorded import Operation, Sweep, edges, overwritten
+from warplint.tapes.recorded import Operation, Sweep, carried, overwritten
 from warplint.tapes.stories import allocated_label, called_from, launch_name, name_of, plain_name
 from warplint.tapes.trace import BackwardRun, GradientRead, Trace
 from warplint.tapes.values import ArrayValue, Storage
@@ -61,7 +61,7 @@ def _severed(
     writers: dict[Storage, list[tuple[Operation, ArrayValue]]] = {}
     for operation in operations:
         fresh: dict[Storage, ArrayValue] = {}
-        for source, target in edges(operation[1]):
+        for source, target in carried(operation[1]):
             if is_whole(source.dtype) or is_whole(target.dtype) or target.storage.owner is not None:
                 continue
             origin = origins.get(source.storage)
@@ -85,7 +85,7 @@ def _severed(
         record = operation[1]
         reaching = [
             (source, target)
-            for source, target in edges(record)
+            for source, target in carried(record)
             if target.storage in useful and source.storage is not target.storage
         ]
         for source, _ in reaching:
@@ -109,7 +109,7 @@ def _never_flagged(
 ) -> bool:
     """Whether no name for the array's memory on the tape has a gradient."""
     for operation, _ in writers[array.storage]:
-        for _, target in edges(operation[1]):
+        for _, target in carried(operation[1]):
             if target.storage is array.storage and flags.get(id(target)) is not False:
                 return False
     return True

@@ -35,8 +35,8 @@ def call_method(
         recorder.zero_tape(tape, site)
         return None
     if name == "reset":
-        recorder.reset_tape(tape, site)
         recorder.zero_tape(tape, site)
+        recorder.reset_tape(tape)
         return None
     if name in ("record_func", "record_launch"):
         recorder.custom_adjoint(tape.number, site)

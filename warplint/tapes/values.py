@@ -330,3 +330,8 @@ def is_plain(value: object) -> bool:
     if isinstance(value, tuple):
         return all(is_plain(item) for item in value)
     return isinstance(value, PLAIN)
+
+
+def is_key(value: Value) -> bool:
+    """Whether a value can be a key of a known dict entry."""
+    return is_plain(value) or (not isinstance(value, (Unknown, ListValue, DictValue, tuple, slice)))
