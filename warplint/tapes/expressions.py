@@ -218,10 +218,9 @@ def _dict(machine: Machine, node: ir.Dict, frame: Frame) -> Value:
                 result.open = True
             continue
         key = evaluate(machine, key_node, frame)
-        if is_key(key):
+        if is_key(key) or isinstance(key, Unknown):
             result.entries[key] = value
-        else:
-            result.open = True
+        result.open = result.open or not is_key(key)  # which entry an unknown key is, nobody knows
     return result
 
 

@@ -69,6 +69,8 @@ def _backward(
     if isinstance(grads, DictValue):
         known = known and not grads.open
         for key in grads.entries:
+            if isinstance(key, Unknown):
+                key = machine.recorder.materialize(key, site)
             if isinstance(key, ArrayValue):
                 seeds.append(key)
             else:
