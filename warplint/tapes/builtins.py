@@ -265,9 +265,11 @@ def _setattr(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Valu
         if isinstance(args[1], str):
             members.set_attribute(machine, args[0], args[1], args[2], site)
         elif isinstance(args[0], Instance):
-            # which attribute this sets is not known: none of them is, from here on
-            for name in args[0].attributes:
-                args[0].attributes[name] = Unknown(name)
+            # Which attribute this sets is not known. It may replace an array without gradient by one that has one, so
+            # these are known no more; that it replaces anything else is not assumed.
+            for name, held in args[0].attributes.items():
+                if isinstance(held, ArrayValue) and held.requires_grad is False:
+                    args[0].attributes[name] = Unknown(name)
     return None
 
 
