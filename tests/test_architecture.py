@@ -24,7 +24,8 @@ ROOMS = {
     "settings": {"ir"},
     # The flow itself.
     "selection": {"ir", "catalogue", "settings"},
-    "analysis": {"ir", "source", "kernels", "tapes"},
+    "reach": {"ir"},
+    "analysis": {"ir", "source", "kernels", "tapes", "reach"},
     "pipeline": {"ir", "source", "frontend", "catalogue", "report", "settings", "probe", "selection", "analysis"},
     "cli": {"settings", "pipeline", "report", "catalogue"},
     "__main__": {"cli"},

@@ -22,7 +22,7 @@ def _write(folder: Path, **files: str) -> None:
 
 def _slice(folder: Path, name: str, file: str = "main", line: int | None = None, column: int = 5, **closure: object) -> tuple[str, str | None]:
     path = folder / f"{file}.py"
-    flagged = [Location(path, Span(line, column, line, column + 5))] if line else []
+    flagged = [[Location(path, Span(line, column, line, column + 5))]] if line else []
     slicer = Slicer(Project(read), flagged=flagged)
     slicer.options(path)
     slicer.add(DefinitionRef(path, name, closure))

@@ -10,9 +10,10 @@ from conftest import HEADER
 from stub_effects import Stub
 
 from warplint.frontend import fast
+from warplint.ir.effects import KernelUse
 from warplint.ir.facts import Fact
 from warplint.source.project import Module, Project
-from warplint.tapes import TapeAnalysis, entries, reach
+from warplint.tapes import TapeAnalysis, entries
 
 Run = Callable[..., list[Fact]]
 
@@ -181,7 +182,7 @@ deeper(100000, None)
     assert analysis.exhausted[0] == (path, "__main__")
 
 
-def test_reach(tmp_path: Path) -> None:
+def test_uses_of_kernels(tmp_path: Path) -> None:
     source = (
         HEADER
         + """
@@ -202,7 +203,9 @@ with wp.Tape() as tape:
     project = Project(fast.read)
     module = project.load(path)
     assert isinstance(module, Module)
-    assert reach(project, [module], Stub(project)) == {(path, "fill"): "untaped", (path, "square"): "taped"}
+    analysis = TapeAnalysis(project, Stub(project))
+    list(analysis.module(module))
+    assert analysis.uses == {(path, "fill"): KernelUse(taped=False), (path, "square"): KernelUse(taped=True)}
 
 
 def test_file_without_tapes_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

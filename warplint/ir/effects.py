@@ -1,6 +1,7 @@
-"""What a kernel or func does to its arguments, as the tape analysis sees it.
+"""What the two analyses tell each other: what a kernel does to its arguments, and how host code uses a kernel.
 
-Kernel analysis computes these summaries; tape analysis reads them and never looks into a kernel.
+Kernel analysis computes effect summaries; tape analysis reads them and never looks into a kernel. Tape analysis sees
+how kernels are launched; kernel analysis reads that and never looks at host code.
 """
 
 from __future__ import annotations
@@ -52,3 +53,21 @@ class EffectSummary:
             if effect.path == path:
                 return effect
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class KernelUse:
+    """How the analysed host code uses one kernel.
+
+    ``taped``: some launch is recorded. ``constant``: the arrays that the recorded launches only read, and that none of them passes
+    with a gradient; empty where no launch is recorded.
+    """
+
+    taped: bool
+    constant: frozenset[Path] = frozenset()
+
+    def also(self, other: KernelUse) -> KernelUse:
+        """Both uses together."""
+        if self.taped and other.taped:
+            return KernelUse(True, self.constant & other.constant)
+        return self if self.taped else other

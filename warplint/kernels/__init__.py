@@ -1,14 +1,15 @@
 """Analysis of the bodies of kernels and funcs: what their adjoints get wrong, and what they do to their arguments.
 
-``analyse`` establishes facts, ``effects`` summarises a definition for the tape analysis. Both keep what they know of a project as long
-as the project lives.
+``analyse`` establishes facts, ``effects`` summarises a definition for the tape analysis. Both keep what they know of a
+project as long as the project lives.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path as FilePath
 
-from warplint.ir.effects import EffectSummary
+from warplint.ir.effects import EffectSummary, KernelUse
 from warplint.ir.facts import Fact
 from warplint.kernels import activity
 from warplint.kernels.callers import Callers
@@ -87,7 +88,8 @@ class Analysis:
         options: Options,
         callers: Iterable[Definition],
     ) -> Iterator[Fact]:
-        active = activity.analyse(self.knowledge, trace, None if inputs is None else frozenset(inputs))
+        constant = activity.without_gradient(self.knowledge, trace)
+        active = activity.analyse(self.knowledge, trace, None if inputs is None else frozenset(inputs), constant)
         facts = Facts(self.knowledge, trace, active, closure, tuple(callers), options.component_overwrites)
         yield from facts.all()
 
@@ -118,9 +120,16 @@ def analysis(project: Project) -> Analysis:
     return found
 
 
-def analyse(project: Project, module: Module) -> Iterable[Fact]:
-    """The facts of every kernel and func in ``module``."""
-    return analysis(project).module(module)
+def analyse(
+    project: Project, module: Module, uses: Mapping[tuple[FilePath, str], KernelUse] | None = None
+) -> Iterable[Fact]:
+    """The facts of every kernel and func in ``module``.
+
+    ``uses`` says how host code uses kernels (by path and qualified name); pass the same for every module of a project.
+    """
+    found = analysis(project)
+    found.knowledge.uses = uses or {}
+    return found.module(module)
 
 
 def effects(project: Project, definition: Definition) -> EffectSummary | None:

@@ -1,7 +1,7 @@
 """Components of local vectors, matrices, quaternions and transforms that are stored over a differentiable value.
 
-A component store changes the composite in place, and its adjoint passes on the component's gradient without clearing it. What
-the component held before then gets that gradient too.
+A component store changes the composite in place, and its adjoint passes on the component's gradient without clearing
+it. What the component held before then gets that gradient too.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Components:
                 yield Overwrite(operation.index, previous)
 
     def previous(self, index: int, component: Component, store: Operation) -> int | None:
-        """The operation that gave ``component`` of the composite ``index`` a differentiable value, None if nothing did."""
+        """The operation that gave ``component`` of composite ``index`` a differentiable value, None if nothing did."""
         return self._search(index, component, store.frame, set())
 
     def _search(self, index: int, component: Component, frame: int, seen: set[int]) -> int | None:
@@ -56,9 +56,8 @@ class Components:
             insert = operation.detail
             assert isinstance(insert, Insert)
             relation = _overlap(insert.component, component)
-            if relation != "apart" and self._active.varied[operands[-1]]:
-                if relation == "same":
-                    return index
+            if relation == "same" and self._active.varied[operands[-1]]:
+                return index
             if relation == "same" and name == "insert" and insert.component == component:
                 # a constant came last; what was there before still gets its gradient through this store's own defect
                 return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -37,10 +38,8 @@ def execute(knowledge: Knowledge, definition: Definition, closure: Closure) -> T
         return knowledge.traces[key]
     body = _Body(knowledge, definition, closure, knowledge.decorations.options(definition))
     trace: Trace | None = None
-    try:
+    with contextlib.suppress(TooLarge):
         trace = body.run()
-    except TooLarge:
-        pass
     knowledge.traces[key] = trace
     return trace
 

@@ -30,6 +30,14 @@ _SPELLED = {
     "compare": "comparison",
 }
 
+#: The kinds of facts that lost values make, by kind of loss and what they are read as.
+_KINDS = {
+    ("carried", "index"): "carried-index",
+    ("result", ""): "loop-result-used",
+    ("overwritten", ""): "array-overwritten",
+    ("scratch", ""): "kernel-scratch-array",
+}
+
 
 class Facts:
     """Makes the facts of one trace."""
@@ -61,6 +69,7 @@ class Facts:
                 yield self._overwrite(overwrite)
         lost = list(LostValues(self._knowledge, self._trace, self._active).find())
         yield from self._carried(lost)
+        yield from self._others(lost)
         for found in unselected(self._knowledge, self._trace, self._active):
             yield self._unselected(found)
 
@@ -192,6 +201,38 @@ class Facts:
             _, then, orelse = operations[index].operands
             index = then if then != head.index else orelse
         return operations[index].span if index != head.index else None
+
+    # --- the other losses ---
+
+    def _others(self, lost: list[Lost]) -> Iterator[Fact]:
+        """Lost values of the kinds that no loop carries: one fact for each reader."""
+        operations = self._trace.operations
+        seen: set[tuple[str, Span]] = set()
+        for item in lost:
+            origin = operations[item.loss.origin]
+            kind = _KINDS.get((item.loss.kind, item.via), _KINDS.get((item.loss.kind, ""), ""))
+            if item.loss.kind == "mutated":
+                kind = "loop-result-used" if origin.name == "loop" else "component-stored-after-read"
+            if kind == "" or (kind, item.place) in seen:
+                continue
+            overwriter = operations[item.loss.overwriter] if item.loss.overwriter is not None else None
+            write = written(overwriter) if overwriter is not None else None
+            if write is not None and write.old is not None and write.old == item.loss.origin:
+                continue  # one statement reads and overwrites: in-place array math
+            seen.add((kind, item.place))
+            labels = [self._label(item.place, "its adjoint needs a value that is gone")]
+            if origin.span != item.place:
+                labels.append(self._label(origin.span, "the value comes from here"))
+            if overwriter is not None:
+                labels.append(self._label(overwriter.span, "overwritten here"))
+            attributes: dict[str, object] = {
+                "variable": origin.variable or "",
+                "target": write.target if write is not None else "",
+                "operation": _SPELLED.get(operations[item.reader].name, operations[item.reader].name),
+                "needs": item.via,
+                "active": True,
+            }
+            yield self._fact(kind, item.place, attributes, labels)
 
     # --- where ---
 

@@ -1,4 +1,7 @@
-"""Which definitions are compiled with an adjoint, and with which options: decorators, module options, global settings."""
+"""Which definitions are compiled with an adjoint, and with which options.
+
+Decorators, module options, global settings.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +35,8 @@ _DEFAULTS: dict[str, object] = {
 _ALIASES = re.compile(
     r"\b(?:kernel|func)\s+as\s+(?P<imported>\w+)|^\s*(?P<assigned>\w+)\s*=\s*[\w.]*\b(?:kernel|func)\s*$", re.MULTILINE
 )
+
+
 def decorated(module: Module) -> re.Pattern[str]:
     """Finds the regions of a module that can hold a kernel or func: by the decorators' names, aliases included."""
     names = {"kernel", "func", "func_grad", "func_replay", "func_native"}
@@ -40,6 +45,10 @@ def decorated(module: Module) -> re.Pattern[str]:
             for match in _ALIASES.finditer(module.text, region.start, region.end):
                 names.add(match["imported"] or match["assigned"])
     return re.compile(rf"@\s*(?:\w+\s*\.\s*)*(?:{'|'.join(sorted(names))})\b")
+
+
+_OVERWRITES = "enable_vector_component_overwrites"
+_SET_LATER = re.compile(rf"\bconfig\.{_OVERWRITES}\s*=")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +117,14 @@ class Decorations:
             if value is not None:
                 values["enable_backward"] = value
         if any(keyword.name is None for keyword in decorator.keywords):
-            return dict.fromkeys(_DEFAULTS, UNKNOWN)
+            values = dict.fromkeys(_DEFAULTS, UNKNOWN)
+        values.pop(_OVERWRITES, None)
         return values
 
     def _module_options(self, module: Module) -> dict[str, object]:
         known = self._modules.get(module)
         if known is None:
-            known = dict(_DEFAULTS)
+            options: dict[str, object] = {}
             configured: dict[str, object] = {}
             if "set_module_options" in module.text or "config." in module.text:
                 for region in module.regions:
@@ -123,8 +133,13 @@ class Decorations:
                     text = module.region_text(region)
                     if "set_module_options" in text or any(f"config.{name}" in text for name in _DEFAULTS):
                         for statement in module.read(region):
-                            self._collect(module, statement, configured, known)
-            known = {**_DEFAULTS, **configured, **{k: v for k, v in known.items() if v != _DEFAULTS[k]}}
+                            self._collect(module, statement, configured, options)
+            # The builder takes this one from the global setting alone (Module.resolve_options in warp/_src/context.py).
+            options.pop(_OVERWRITES, None)
+            known = {**_DEFAULTS, **configured, **options}
+            if _OVERWRITES not in configured and _SET_LATER.search(module.text):
+                # Something sets it at run time; Warp looks at it when the module is built.
+                known[_OVERWRITES] = UNKNOWN
             self._modules[module] = known
         return known
 

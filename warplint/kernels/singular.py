@@ -1,10 +1,12 @@
-"""``wp.where`` computes and differentiates both operands: one whose adjoint is not finite where it is not selected makes the
-gradient NaN (a zero gradient times an infinite derivative).
+"""``wp.where`` computes and differentiates both operands.
 
-A finding needs a guard that was meant as one and does not work: numbers for what the condition reads at which the operand is
-not selected and holds an operation with a non-finite adjoint, while wherever it *is* selected that operation is regular.
-Conditions that have nothing to do with the singular point, and singular points that nothing shows to be reachable, are
-no findings.
+One whose adjoint is not finite where it is not selected makes the gradient NaN: a zero gradient times an infinite
+derivative.
+
+A finding needs a guard that was meant as one and does not work: numbers for what the condition reads at which the
+operand is not selected and holds an operation with a non-finite adjoint, while wherever it *is* selected that
+operation is regular. Conditions that have nothing to do with the singular point, and singular points that nothing
+shows to be reachable, are no findings.
 """
 
 from __future__ import annotations
@@ -184,7 +186,10 @@ class _Search:
     # --- guards ---
 
     def _guarded(self, candidate: _Candidate, atoms: dict[Atom, tuple[Place, int]], selected_when: bool) -> bool:
-        """Whether the condition guards the candidate's singular point: it is hit only where the operand is not selected."""
+        """Whether the condition guards the candidate's singular point.
+
+        It is hit only where the operand is not selected.
+        """
         operation = candidate.place.trace.operations[candidate.index]
         argument = operation.operands[_SINGULAR[operation.name]]
         reads = self._evaluator.atoms(candidate.place, argument)
@@ -282,7 +287,9 @@ class _Search:
                 tuple(9.0 for _ in range(size)),
             ]
         compared = self._compared()
-        beside = [number for value in compared for number in (-value, value * 0.5, value * 2.0, value + 1.0, value - 1.0)]
+        beside = [
+            number for value in compared for number in (-value, value * 0.5, value * 2.0, value + 1.0, value - 1.0)
+        ]
         numbers = [0.0, *compared, *_TRIED, *beside]
         if type_.kind == "int":
             return list(dict.fromkeys(int(value) for value in numbers))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from warplint.ir.facts import Evidence, Finding
-from warplint.probe.jobs import Job, make_job
+from warplint.probe.jobs import Job, group, make_job
 from warplint.probe.options import ProbeOptions
 from warplint.probe.pool import Pool, WorkerUnusable
 from warplint.probe.slices import Refused
@@ -22,37 +22,48 @@ def probe(
 ) -> list[Evidence]:
     """What a probe of each finding saw, in the order of ``findings``. Never raises for what a file contains."""
     evidence: list[Evidence | None] = [None] * len(findings)
-    jobs: dict[Job, list[int]] = {}
-    for number, finding in enumerate(findings):
+    jobs: list[tuple[Job, list[int]]] = []
+    for numbers in group(findings):
+        together = [findings[number] for number in numbers]
         try:
-            job = make_job(finding, finding.check, project, options)
+            jobs.append((make_job(together, together[0].check, project, options), numbers))
         except Refused as error:
-            evidence[number] = Evidence("inconclusive", f"not run: {error}")
+            reason = f"not run: {error}"
         except RecursionError:
-            evidence[number] = Evidence("inconclusive", "not run: the source is nested too deeply")
+            reason = "not run: the source is nested too deeply"
         else:
-            jobs.setdefault(job, []).append(number)
+            continue
+        for number in numbers:
+            evidence[number] = Evidence("inconclusive", reason)
     if jobs:
         _run(jobs, evidence, options, progress)
     return [one if one is not None else Evidence("inconclusive", "not run") for one in evidence]
 
 
 def _run(
-    jobs: dict[Job, list[int]],
+    jobs: list[tuple[Job, list[int]]],
     evidence: list[Evidence | None],
     options: ProbeOptions,
     progress: Callable[[int, int], None] | None,
 ) -> None:
-    """Runs the jobs (equal ones once) and files their answers under the findings."""
+    """Runs the jobs and files their answers under the findings."""
+    total = sum(len(numbers) for _, numbers in jobs)
+
+    def report(done: Sequence[int]) -> None:
+        if progress is not None:
+            progress(sum(len(jobs[number][1]) for number in done), total)
+
     try:
         with Pool(options) as pool:
-            answers = pool.run(list(jobs), progress)
+            answers = pool.run([job for job, _ in jobs], report)
             device, version = pool.device, pool.warp_version
     except WorkerUnusable as error:
-        for numbers in jobs.values():
+        for _, numbers in jobs:
             for number in numbers:
                 evidence[number] = Evidence("inconclusive", str(error))
         return
-    for numbers, answer in zip(jobs.values(), answers):
-        for number in numbers:
-            evidence[number] = Evidence(answer["verdict"], answer["detail"], device, version, answer["numbers"])
+    for (_, numbers), answer in zip(jobs, answers):
+        # one verdict for each finding of the group, or one for all of them
+        verdicts = answer.get("verdicts") or [answer] * len(numbers)
+        for number, found in zip(numbers, verdicts):
+            evidence[number] = Evidence(found["verdict"], found["detail"], device, version, found["numbers"])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from warplint.ir.facts import Finding
-from warplint.ir.programs import Check, KernelProgram, TapeProgram
+from warplint.ir.programs import Check, DefinitionRef, KernelProgram, TapeProgram
+from warplint.ir.spans import Location
 from warplint.probe.options import ProbeOptions
 from warplint.probe.slices import Refused, Slice, Slicer
 from warplint.source.project import Project
@@ -29,38 +31,51 @@ class Job:
         return {"id": number, "script": self.script, "twin": self.twin, "plan": json.loads(self.plan)}
 
 
-def make_job(finding: Finding, check: Check, project: Project, options: ProbeOptions) -> Job:
-    """The job for one finding. Raises Refused where the source cannot be cut without executing more of it."""
-    program = finding.fact.program
-    if isinstance(program, KernelProgram):
-        return _kernel_job(program, check, project, options)
-    if isinstance(program, TapeProgram):
+def group(findings: Sequence[Finding]) -> list[list[int]]:
+    """The numbers of the findings that one job can answer together: those about one kernel with one check."""
+    groups: dict[object, list[int]] = {}
+    for number, finding in enumerate(findings):
+        program = finding.fact.program
+        key: object = number
+        if isinstance(program, KernelProgram):
+            refs = (program.kernel, *program.callers)
+            key = (finding.check, *((ref.path, ref.qualname, repr(ref.closure)) for ref in refs))
+        groups.setdefault(key, []).append(number)
+    return list(groups.values())
+
+
+def make_job(findings: Sequence[Finding], check: Check, project: Project, options: ProbeOptions) -> Job:
+    """The job for findings of one group. Raises Refused where the source cannot be cut without executing more of it."""
+    programs = [finding.fact.program for finding in findings]
+    first = programs[0]
+    if isinstance(first, KernelProgram):
+        flagged = [program.flagged for program in programs if isinstance(program, KernelProgram)]
+        return _kernel_job(first, flagged, check, project, options)
+    if isinstance(first, TapeProgram):
         from warplint.probe.tape_jobs import tape_job
 
-        return tape_job(program, check, project, options)
+        return tape_job(first, check, project, options)
     raise Refused("no program could be cut for it")
 
 
-def _kernel_job(program: KernelProgram, check: Check, project: Project, options: ProbeOptions) -> Job:
-    slicer = Slicer(project, options.allow_native, program.flagged)
-    slicer.options(program.kernel.path)
-    targets = [{"name": slicer.add(program.kernel)}]
-    made = slicer.finish()
+def _kernel_job(
+    program: KernelProgram, flagged: Sequence[tuple[Location, ...]], check: Check, project: Project, options: ProbeOptions
+) -> Job:
+    def cut(refs: Sequence[DefinitionRef]) -> tuple[list[str], Slice]:
+        slicer = Slicer(project, options.allow_native, flagged)
+        slicer.options(program.kernel.path)
+        names = [slicer.add(ref) for ref in refs]
+        return names, slicer.finish()
+
+    refs = [program.kernel]
+    names, made = cut(refs)
     for caller in program.callers[:_CALLERS]:
-        # A caller that cannot be cut out must not spoil the func: it gets a slicer that is only kept if it succeeds.
-        wider = Slicer(project, options.allow_native, program.flagged)
-        wider.options(program.kernel.path)
+        # A caller that cannot be cut out must not spoil the func alone.
         try:
-            names = [wider.add(program.kernel), *(str(target["name"]) for target in targets[1:])]
-            added = wider.add(caller)
+            names, made = cut([*refs, caller])
         except Refused:
             continue
-        if names[0] != targets[0]["name"] or len(targets) > 1:
-            continue
-        targets.append({"name": added})
-        made = wider.finish()
-    return Job(made.text, made.twin, json.dumps(_plan(check, targets, made)))
-
-
-def _plan(check: Check, targets: list[dict[str, str]], made: Slice) -> dict[str, object]:
-    return {"kind": "kernel", "check": check, "targets": targets, "in_loop": made.in_loop}
+        refs.append(caller)
+    marks = [{"counted": number in made.marks, "in_loop": made.marks.get(number, False)} for number in range(len(flagged))]
+    plan = {"kind": "kernel", "check": check, "targets": names, "marks": marks}
+    return Job(made.text, made.twin, json.dumps(plan))

@@ -70,7 +70,7 @@ class Pool:
 
     # --- jobs ---
 
-    def run(self, jobs: Sequence[Job], progress: Callable[[int, int], None] | None = None) -> list[dict[str, Any]]:
+    def run(self, jobs: Sequence[Job], progress: Callable[[Sequence[int]], None] | None = None) -> list[dict[str, Any]]:
         """The verdicts of the jobs, in order. Raises WorkerUnusable where Warp cannot be imported."""
         answers: dict[int, dict[str, Any]] = {}
         waiting = deque(range(len(jobs)))
@@ -93,7 +93,7 @@ class Pool:
                 flying.pop(number, None)
                 answers[number] = answer
                 if progress is not None:
-                    progress(len(answers), len(jobs))
+                    progress(list(answers))
                 continue
             limit = self._options.timeout_s + _GRACE
             late = any(time.monotonic() - started > limit for started in flying.values())

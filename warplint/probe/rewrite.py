@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Span
 
-#: What the counting twin prints where a flagged place is reached; the worker counts it.
-REACHED = "~reached~"
+#: What the counting twin prints where the flagged place number N is reached, as ``~reached N~``; the worker counts it.
+REACHED = "~reached"
 #: The name under which every slice imports Warp for its own use.
 WARP = "_probe_warp"
 
@@ -50,17 +50,19 @@ def dedent(text: str, columns: int) -> str:
     return "\n".join([first, *(line[columns:] if line.startswith(prefix) else line.lstrip(" \t") for line in rest)])
 
 
-def reach_edits(function: ir.FunctionDef, lines: Sequence[str], flagged: Iterable[Span]) -> tuple[list[Edit], bool]:
-    """Edits that print a mark whenever a flagged place in ``function`` is reached, and whether one is in a loop."""
+def reach_edits(
+    function: ir.FunctionDef, lines: Sequence[str], flagged: Iterable[tuple[int, Span]]
+) -> tuple[list[Edit], dict[int, bool]]:
+    """Edits that print a mark whenever a flagged place in ``function`` is reached; for each mark, whether it is in a loop."""
     edits: list[Edit] = []
-    looped = False
-    mark = f'{WARP}.printf("{REACHED}\\n")'
-    for span in flagged:
+    looped: dict[int, bool] = {}
+    for number, span in flagged:
         found = _statement(function.body, span, False)
         if found is None:
             continue
         statement, in_loop = found
-        looped = looped or in_loop
+        looped[number] = looped.get(number, False) or in_loop
+        mark = f'{WARP}.printf("{REACHED} {number}~\\n")'
         start = statement.span
         before = Span(start.line, start.column, start.line, start.column)
         if isinstance(statement, (ir.If, ir.For, ir.While, ir.With, ir.Try, ir.Match)):

@@ -7,13 +7,14 @@ constants, ``wp.static``) consist of literals, arithmetic and calls that are kno
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from warplint.ir import syntax as ir
 from warplint.ir.programs import DefinitionRef
 from warplint.ir.spans import Location, Span
+from warplint.probe import factories
 from warplint.probe.allowed import ENUMS, IMPORTABLE, may_call, may_read
 from warplint.probe.rewrite import WARP, Edit, cut, dedent, reach_edits
 from warplint.source.bindings import bound_names, target_names
@@ -39,6 +40,19 @@ class Refused(Exception):
     """The slice would have to execute something that it may not; the message says what, as a clause."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A closure variable that the script already has under this text."""
+
+    text: str
+
+
+#: Decorators of plain classes and of factories that may be ignored: what they do is not needed.
+_IGNORED = ("staticmethod", "enum.unique", "enum.verify", "dataclasses.dataclass", "functools.cache", "functools.lru_cache")
+#: How deep factories may call factories.
+_DEEPEST = 6
+
+
 @dataclass
 class _Item:
     """One definition or constant of the script."""
@@ -55,8 +69,8 @@ class Slice:
 
     text: str
     twin: str | None
-    names: Mapping[int, str]
-    in_loop: bool
+    #: For each mark that the twin prints, whether it stands in a loop.
+    marks: Mapping[int, bool]
 
 
 @dataclass(frozen=True)
@@ -75,18 +89,18 @@ class Slicer:
         self,
         project: Project,
         allow_native: bool = False,
-        flagged: Iterable[Location] = (),
+        flagged: Sequence[Iterable[Location]] = (),
     ) -> None:
         self._project = project
         self._allow_native = allow_native
-        self._flagged = tuple(flagged)
+        # the places of mark 0, of mark 1, ...
+        self._flagged = [tuple(places) for places in flagged]
         self._items: dict[object, _Item] = {}
         self._order: list[_Item] = []
         self._taken: set[str] = {WARP}
         self._options: list[str] = []
-        self._names: dict[int, str] = {}
-        self._marked = False
-        self.in_loop = False
+        self._marks: dict[int, bool] = {}
+        self._depth = 0
 
     # --- the result ---
 
@@ -96,7 +110,7 @@ class Slicer:
         parts = [*head, *self._options, *(item.text for item in self._order)]
         twins = [*head, *self._options, *(item.twin or item.text for item in self._order)]
         text = "\n\n".join(parts) + "\n"
-        return Slice(text, "\n\n".join(twins) + "\n" if self._marked else None, dict(self._names), self.in_loop)
+        return Slice(text, "\n\n".join(twins) + "\n" if self._marks else None, dict(self._marks))
 
     # --- definitions ---
 
@@ -179,7 +193,7 @@ class Slicer:
             name = self._project.external(definition.module, function, definition.scope)
             if name in _WARP_DEFINITIONS:
                 found = name
-            elif name in ("staticmethod", "enum.unique", "enum.verify"):
+            elif name in _IGNORED:
                 continue
             else:
                 written = ir.dotted(function) or "..."
@@ -231,16 +245,16 @@ class Slicer:
         text = cut(module.lines, node.span, edits)
         marks, looped = reach_edits(node, module.lines, self._flagged_in(module, node))
         twin = cut(module.lines, node.span, [*edits, *marks])
-        if marks:
-            self._marked = True
-            self.in_loop = self.in_loop or looped
+        for number, in_loop in looped.items():
+            self._marks[number] = self._marks.get(number, False) or in_loop
         indent = node.span.column - 1
         return f"{decorators}{dedent(text, indent)}", f"{decorators}{dedent(twin, indent)}"
 
-    def _flagged_in(self, module: Module, node: ir.FunctionDef) -> Iterator[Span]:
-        for location in self._flagged:
-            if location.path == module.path and node.span.covers(location.span):
-                yield location.span
+    def _flagged_in(self, module: Module, node: ir.FunctionDef) -> Iterator[tuple[int, Span]]:
+        for number, places in enumerate(self._flagged):
+            for location in places:
+                if location.path == module.path and node.span.covers(location.span):
+                    yield number, location.span
 
     def _decorators(self, node: ir.FunctionDef, place: _Place) -> str:
         """The Warp decorator, with those of its arguments that change what is compiled."""
@@ -412,6 +426,10 @@ class Slicer:
             return
         if isinstance(node, ir.Call) and self._project.external(place.module, node.func, place.scope) == "warp.static":
             # Warp evaluates the argument as Python
+            made = self._made(node.args[0], place) if len(node.args) == 1 else None
+            if made is not None:
+                edits.append(Edit(node.span, made))
+                return
             self._executed_name_of(node.func, place, local, edits)
             for argument in node.args:
                 self._constant(argument, place, edits, local)
@@ -442,9 +460,13 @@ class Slicer:
         else:
             prefix: ir.Expr = root
             used = 0
-            while used < len(attributes) and isinstance(resolved, ModuleRef):
-                prefix = ir.Attribute(attributes[used].span, prefix, attributes[used].attr)
-                resolved = self._project.resolve(place.module, prefix, place.scope)
+            while used < len(attributes):
+                longer = ir.Attribute(attributes[used].span, prefix, attributes[used].attr)
+                following = self._project.resolve(place.module, longer, place.scope)
+                nested = isinstance(resolved, Definition) and isinstance(following, Definition)
+                if not nested and not isinstance(resolved, ModuleRef):
+                    break
+                prefix, resolved = longer, following
                 used += 1
             written = self._written(resolved, prefix, place)
         rest = "".join(f".{attribute.attr}" for attribute in attributes[used:])
@@ -464,6 +486,10 @@ class Slicer:
             return self._definition(resolved, {})
         if isinstance(resolved, (Value, ParameterRef)) and isinstance(prefix, ir.Name) and prefix.id in place.closure:
             return self._known(prefix.id, place.closure[prefix.id])
+        if isinstance(resolved, Value):
+            made = self._made(resolved.expr, _Place(resolved.module, resolved.scope, place.closure))
+            if made is not None:
+                return made
         if isinstance(resolved, Value):
             return self._value(resolved, dotted.rpartition(".")[2], place)
         if isinstance(resolved, ParameterRef):
@@ -505,6 +531,8 @@ class Slicer:
 
     def _known(self, name: str, value: object) -> str:
         """A closure variable whose value the analysis knows."""
+        if isinstance(value, _Text):
+            return value.text
         if isinstance(value, DefinitionRef):
             return self.add(value)
         if not isinstance(value, (int, float, bool, str, tuple)):
@@ -516,6 +544,63 @@ class Slicer:
             item.text = f"{item.name} = {value!r}"
             self._order.append(item)
         return item.name
+
+    def _made(self, expr: ir.Expr, place: _Place) -> str | None:
+        """The name of the definition that a call of a factory returns; None if ``expr`` is no such call."""
+        attribute = None
+        if isinstance(expr, ir.Attribute) and isinstance(expr.value, ir.Call):
+            attribute, expr = expr.attr, expr.value
+        if not isinstance(expr, ir.Call) or not isinstance(expr.func, (ir.Name, ir.Attribute)):
+            return None
+        factory = self._project.resolve(place.module, expr.func, place.scope)
+        if not isinstance(factory, Definition) or not isinstance(factory.node, ir.FunctionDef):
+            return None
+        inner = factories.returned(factory, attribute)
+        bound = factories.bind(expr, factory.node)
+        if inner is None or bound is None or self._depth > _DEEPEST:
+            return None
+        self._depth += 1
+        try:
+            return self._definition(inner, self._arguments(bound, place))
+        finally:
+            self._depth -= 1
+
+    def _arguments(self, bound: Mapping[str, ir.Expr], place: _Place) -> dict[str, object]:
+        """Closure variables for the parameters of a factory, from the expressions passed."""
+        found: dict[str, object] = {}
+        for name, expr in bound.items():
+            made = self._made(expr, place)
+            found[name] = _Text(made if made is not None else f"({self._rewritten(expr, place)})")
+        return found
+
+    def _from_call_site(self, reference: ParameterRef, place: _Place) -> str | None:
+        """A factory's parameter as the first understandable call of the factory in the project passes it."""
+        scope = place.scope[: place.scope.index(reference.function)] if reference.function in place.scope else ()
+        factory = Definition(place.module, reference.function, scope)
+        if self._depth > _DEEPEST:
+            return None
+        for module, outer, call in factories.call_sites(self._project, factory):
+            bound = factories.bind(call, reference.function)
+            if bound is None or reference.parameter.name not in bound:
+                continue
+            self._depth += 1
+            try:
+                given = self._arguments({reference.parameter.name: bound[reference.parameter.name]}, _Place(module, outer))
+            except Refused:
+                continue
+            finally:
+                self._depth -= 1
+            return self._known(reference.parameter.name, given[reference.parameter.name])
+        return None
+
+    def _settings(self, parameter: ir.Parameter, place: _Place) -> str | None:
+        """A class of the project that the parameter is annotated with, if all that is needed of it are constants."""
+        if not isinstance(parameter.annotation, (ir.Name, ir.Attribute)):
+            return None
+        found = self._project.resolve(place.module, parameter.annotation, place.scope)
+        if not isinstance(found, Definition) or not isinstance(found.node, ir.ClassDef):
+            return None
+        return self._definition(found, {})
 
     def _chosen(self, reference: ParameterRef, place: _Place) -> str:
         """A parameter of a factory whose argument is not known: its default, or something that fits its annotation."""
@@ -538,6 +623,10 @@ class Slicer:
                 text = "0.7"
             elif "dtype" in parameter.name or short == "type":
                 text = f"{WARP}.float32"
+        if text is None:
+            text = self._settings(parameter, place) or self._from_call_site(reference, place)
+        if text is None and isinstance(parameter.default, ir.Constant):
+            text = "None"
         if text is None:
             raise Refused(f"the value of the factory's parameter `{parameter.name}` is not known")
         item = self._items[key] = _Item(self._fresh(parameter.name))

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from warplint.tapes.analysis import TapeAnalysis, analyse, reach
+from warplint.tapes.analysis import TapeAnalysis, analyse
 
-__all__ = ["TapeAnalysis", "analyse", "reach"]
+__all__ = ["TapeAnalysis", "analyse"]

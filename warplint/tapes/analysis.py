@@ -1,11 +1,12 @@
-"""The tape analysis of one module: runs, the facts in their traces, and which kernels tapes reach."""
+"""The tape analysis of one module: runs, the facts in their traces, and how they use kernels."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
+from pathlib import Path as FilePath
 
-from warplint.ir.facts import Fact, Reach
+from warplint.ir.effects import KernelUse, Path
+from warplint.ir.facts import Fact
 from warplint.ir.spans import Location
 from warplint.source.project import Module, Project
 from warplint.tapes import entries, recorded, severed, windows
@@ -16,15 +17,15 @@ from warplint.tapes.trace import Launched, Trace
 class TapeAnalysis:
     """The tape analysis of one project. ``effects`` says what each kernel does to its arguments.
 
-    What is learned on the way stays here: ``reach`` of the kernels (by path and qualified name) that any run launched,
+    What is learned on the way stays here: ``uses`` of the kernels (by path and qualified name) that any run launched,
     and ``exhausted``, the runs that ended for want of steps (pairs of path and entry point).
     """
 
     def __init__(self, project: Project, effects: Effects) -> None:
         self.project = project
         self.effects = effects
-        self.reach: dict[tuple[Path, str], Reach] = {}
-        self.exhausted: list[tuple[Path, str]] = []
+        self.uses: dict[tuple[FilePath, str], KernelUse] = {}
+        self.exhausted: list[tuple[FilePath, str]] = []
 
     def module(self, module: Module) -> Iterator[Fact]:
         """The facts about tapes in what ``module`` runs; places may be in the modules that it uses."""
@@ -46,22 +47,16 @@ class TapeAnalysis:
         for record in trace:
             if isinstance(record, Launched) and not record.adjoint:
                 key = (record.kernel.path, record.kernel.qualname)
-                if record.recorded:
-                    self.reach[key] = "taped"
-                else:
-                    self.reach.setdefault(key, "untaped")
+                use = KernelUse(record.recorded, _constant(record) if record.recorded else frozenset())
+                self.uses[key] = self.uses[key].also(use) if key in self.uses else use
+
+
+def _constant(launch: Launched) -> frozenset[Path]:
+    """The arrays that a launch only reads and that have no gradient."""
+    read = [access for access in launch.accesses if access.reads and not access.writes and not access.accumulates]
+    return frozenset(access.path for access in read if access.array.requires_grad is False)
 
 
 def analyse(project: Project, module: Module, effects: Effects) -> Iterator[Fact]:
     """The facts about tapes in what ``module`` runs. ``effects`` says what each kernel does to its arguments."""
     return TapeAnalysis(project, effects).module(module)
-
-
-def reach(project: Project, modules: Iterable[Module], effects: Effects) -> dict[tuple[Path, str], Reach]:
-    """Which kernels (by path and qualified name) the runs of ``modules`` launch on a tape (``taped``) or only outside
-    (``untaped``); a kernel that is not in the result was launched by none of them."""
-    analysis = TapeAnalysis(project, effects)
-    for module in modules:
-        for _ in analysis.module(module):
-            pass
-    return analysis.reach

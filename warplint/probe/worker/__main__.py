@@ -55,13 +55,39 @@ def start(settings: dict[str, Any]) -> dict[str, Any]:
     if device == "auto":
         device = "cuda:0" if wp.is_cuda_available() else "cpu"
     device = wp.get_device(device).alias
-    warm = (
-        "import warp as wp\n\n\n@wp.kernel\ndef warm(x: wp.array(dtype=float)):\n    x[wp.tid()] = 1.0\n"
-    )
+    headers(Path(settings["scratch"]), Path(settings["cache"]) / "headers" / wp.config.version)
+    return {"ready": True, "device": device, "warp_version": wp.config.version}
+
+
+_WARM = """
+import warp as wp
+
+
+@wp.kernel
+def warm(x: wp.array(dtype=float)):
+    x[wp.tid()] = 1.0
+"""
+
+
+def headers(scratch: Path, kept: Path) -> None:
+    """Sees to it that Warp's precompiled header exists before the first child is forked: it takes over a second to make.
+
+    It is kept beside the compiled kernels for the next run.
+    """
+    import warp as wp
+
+    from warplint.probe.worker.compat import link_headers, use_headers
     from warplint.probe.worker.loading import compile_kernel, load_script
 
-    compile_kernel(load_script(warm, Path(settings["scratch"])).warm, "cpu")
-    return {"ready": True, "device": device, "warp_version": wp.config.version}
+    folder = scratch / "headers"
+    folder.mkdir(exist_ok=True)
+    kept.mkdir(parents=True, exist_ok=True)
+    if not use_headers(folder) or link_headers(kept, folder):
+        return
+    wp.config.cache_kernels = False
+    compile_kernel(load_script(_WARM, scratch).warm, "cpu")
+    wp.config.cache_kernels = True
+    link_headers(folder, kept)
 
 
 def perform(job: dict[str, Any], device: str, scratch: Path, seconds: float) -> dict[str, Any]:
@@ -109,11 +135,14 @@ def _spawn(job: dict[str, Any], settings: dict[str, Any], device: str, scratch: 
     folder = scratch / f"job-{job['id']}"
     folder.mkdir(exist_ok=True)
 
-    from warplint.probe.worker.compat import own_headers
+    from warplint.probe.worker.compat import link_headers, use_headers
 
     def work(stage: isolate.Stage) -> Any:
         os.chdir(folder)
-        own_headers(folder)
+        own = folder / "headers"
+        own.mkdir(exist_ok=True)
+        link_headers(scratch / "headers", own)
+        use_headers(own)
         return perform(job, device, folder, 0.9 * seconds)
 
     return isolate.Child(work, folder, seconds, settings["memory_mb"], leader=True)

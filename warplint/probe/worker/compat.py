@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import threading
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 try:
@@ -27,20 +32,38 @@ def flush_c() -> None:
     ctypes.CDLL(None).fflush(None)
 
 
-def own_headers(folder: Any) -> None:
-    """Gives this process its own links to the precompiled headers that its parent made.
+# Temporary folders that belong to the parent: they would be deleted if they were garbage here.
+_inherited: list[Any] = []
 
-    Warp deletes a header when a kernel fails to compile; other children must keep theirs.
-    """
-    import os
-    import threading
-    from types import SimpleNamespace
 
+def use_headers(folder: Path) -> bool:
+    """Makes Warp look for precompiled headers in ``folder``; False where the version keeps them elsewhere."""
     try:
         folders = context.runtime._pch_dirs
-        shared = folders[threading.get_ident()].name
-        for name in os.listdir(shared):
-            os.link(os.path.join(shared, name), os.path.join(folder, name))
-        folders[threading.get_ident()] = SimpleNamespace(name=str(folder))
-    except (AttributeError, KeyError, OSError):
-        return  # another version keeps them elsewhere; sharing is only slower after a failure
+        known = folders.get(threading.get_ident())
+    except AttributeError:
+        return False
+    if known is not None:
+        _inherited.append(known)
+    folders[threading.get_ident()] = SimpleNamespace(name=str(folder))
+    return True
+
+
+def link_headers(source: Path, target: Path) -> bool:
+    """Puts the precompiled headers of ``source`` into ``target`` too; whether there were any.
+
+    Warp deletes a header when a kernel fails to compile with it, so every process works on links of its own.
+    """
+    found = False
+    for header in source.glob("*.pch"):
+        copy = target / header.name
+        if copy.exists():
+            continue
+        part = target / f"{header.name}.{os.getpid()}"
+        try:
+            os.link(header, part)
+        except OSError:
+            shutil.copyfile(header, part)
+        part.replace(copy)
+        found = True
+    return found

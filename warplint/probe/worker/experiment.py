@@ -13,8 +13,8 @@ from warplint.probe.worker.inputs import Arguments, Leaf, views
 from warplint.probe.worker.numerics import Estimate, differentiate, judge
 
 # How many components of one array are screened for influence, and how many of those are compared.
-_SCREENED = 220
-_COMPARED = 10
+_SCREENED = 200
+_COMPARED = 16
 
 
 class Buffer:
@@ -238,22 +238,56 @@ class Experiment:
     def _influential(
         self, leaf: Leaf, name: str, initial: np.ndarray, gradient: np.ndarray, base: np.ndarray
     ) -> list[tuple[int, ...]]:
-        """Components that the outputs, or the tape, depend on: at most a few, at random."""
-        everything = list(np.ndindex(*initial.shape))
+        """Components that the launch does something with, or that the tape thinks so: at most a few, at random.
+
+        A component that only stays in its array (the gradient is its own weight, and its own output follows it)
+        says nothing about the kernel and is left out.
+        """
         rank = leaf.array.ndim
-        near = [index for index in everything if gradient[index] != 0.0 or max(index[:rank], default=0) < 5]
-        self.rng.shuffle(near)
-        near.sort(key=lambda index: gradient[index] == 0.0)
-        silent: list[tuple[int, ...]] = []
-        loud: list[tuple[int, ...]] = []
+        own = self._own(leaf, name)
+        passive = np.zeros(initial.shape) if own is None else self.weights[own].reshape(initial.shape)
+        touched = np.zeros(initial.shape, dtype=bool) if own is None else self._touched(leaf, name, initial, own)
+        everything = list(np.ndindex(*initial.shape))
+        self.rng.shuffle(everything)
+        loud = [index for index in everything if not np.isclose(gradient[index], passive[index], rtol=1e-6, atol=0.0)]
+        taken = set(loud)
+        silent = [index for index in everything if touched[index] and index not in taken]
+        taken.update(silent)
+        near = [index for index in everything if index not in taken and max(index[:rank], default=0) < 5]
+        others = self.weights != 0.0
         for index in near[:_SCREENED]:
-            if gradient[index] != 0.0:
-                loud.append(index)
-                continue
+            counted = others
+            if own is not None:
+                counted = others.copy()
+                counted[own.start + int(np.ravel_multi_index(index, initial.shape))] = False
             x = float(initial[index])
             moved = self.evaluate(leaf, name, index, x + 0.03 * max(abs(x), 0.5))
-            if not np.array_equal(moved[self.weights != 0.0], base[self.weights != 0.0], equal_nan=True):
+            if not np.array_equal(moved[counted], base[counted], equal_nan=True):
                 silent.append(index)
         loud.sort(key=lambda index: bool(np.isfinite(gradient[index])))  # what is not finite comes first
         half = _COMPARED // 2
         return silent[: max(half, _COMPARED - len(loud))] + loud[: max(half, _COMPARED - len(silent))]
+
+    def _own(self, leaf: Leaf, name: str) -> slice | None:
+        """Where the outputs hold this leaf's own contents, None if it is no output."""
+        offset = 0
+        for other, field_name in self.outputs:
+            size = dict(views(self.buffers[id(other.array)].initial))[field_name].size
+            if other is leaf and field_name == name:
+                return slice(offset, offset + size)
+            offset += size
+        return None
+
+    def _touched(self, leaf: Leaf, name: str, initial: np.ndarray, own: slice) -> np.ndarray:
+        """The components whose final contents do not simply follow their initial contents."""
+        for buffer in self.buffers.values():
+            buffer.restore()
+        buffer = self.buffers[id(leaf.array)]
+        data = np.array(buffer.initial, copy=True)
+        target = dict(views(data))[name]
+        target *= self.rng.choice([0.99, 1.01], initial.shape).astype(initial.dtype)
+        target += initial.dtype.type(0.003)
+        start = np.array(target, dtype=np.float64, copy=True).ravel()
+        buffer.write(data)
+        self.relaunch()
+        return np.asarray(self.result()[own] != start).reshape(initial.shape)

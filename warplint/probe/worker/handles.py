@@ -17,8 +17,9 @@ def make_handle(kind: str, rng: np.random.Generator, device: str) -> Any:
     if kind == "mesh":
         return _mesh(rng, device)
     if kind == "bvh":
-        lowers = rng.uniform(-1.0, 0.5, (8, 3)).astype(np.float32)
-        uppers = lowers + rng.uniform(0.3, 1.0, (8, 3)).astype(np.float32)
+        # boxes around the values that are drawn, so that queries and rays meet some
+        lowers = rng.uniform(-2.5, 0.0, (8, 3)).astype(np.float32)
+        uppers = rng.uniform(0.8, 2.5, (8, 3)).astype(np.float32)
         return wp.Bvh(
             wp.array(lowers, dtype=wp.vec3, device=device), wp.array(uppers, dtype=wp.vec3, device=device)
         )
@@ -37,7 +38,7 @@ def _mesh(rng: np.random.Generator, device: str) -> Any:
     """A slightly irregular octahedron around the origin, closed and outward facing."""
     corners = np.array(
         [[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]], dtype=np.float32
-    ) * rng.uniform(0.8, 1.2, (6, 1)).astype(np.float32)
+    ) * rng.uniform(1.6, 3.2, (6, 1)).astype(np.float32)
     faces = [0, 2, 4, 2, 1, 4, 1, 3, 4, 3, 0, 4, 2, 0, 5, 1, 2, 5, 3, 1, 5, 0, 3, 5]
     velocities = rng.uniform(-0.5, 0.5, (6, 3)).astype(np.float32)
     return wp.Mesh(
@@ -45,3 +46,17 @@ def _mesh(rng: np.random.Generator, device: str) -> Any:
         wp.array(np.array(faces, dtype=np.int32), dtype=int, device=device),
         wp.array(velocities, dtype=wp.vec3, device=device),
     )
+
+
+def texture_rank(kind: Any) -> int:
+    """1, 2 or 3 for the texture types of Warp, 0 for anything else."""
+    for rank in (1, 2, 3):
+        if kind is getattr(wp, f"Texture{rank}D", object):
+            return rank
+    return 0
+
+
+def make_texture(kind: Any, rng: np.random.Generator, device: str) -> Any:
+    """A small float texture of the given type."""
+    data = rng.uniform(0.3, 1.5, (6,) * texture_rank(kind)).astype(np.float32)
+    return kind(data, device=device)

@@ -10,7 +10,7 @@ import numpy as np
 import warp as wp
 
 from warplint.probe.worker.compat import array_class, types
-from warplint.probe.worker.handles import Unsupported, make_handle
+from warplint.probe.worker.handles import Unsupported, make_handle, make_texture, texture_rank
 from warplint.probe.worker.usage import Path, Usage, Use
 
 _FLOATS = (wp.float16, wp.float32, wp.float64)
@@ -148,6 +148,10 @@ class Draw:
             return kind(*np.ravel(self.composite(kind, ())).tolist())
         if kind in (float, int, bool, *_FLOATS, *_INTS, wp.bool):
             return self.scalar(path, kind)
+        if texture_rank(kind):
+            texture = make_texture(kind, self.ints, self.device)
+            self.keep.append(texture)
+            return texture
         raise Unsupported(f"argument `{'.'.join(path)}` has the type {_name(kind)}, for which no value can be made")
 
     # --- scalars ---
@@ -172,6 +176,12 @@ class Draw:
     def integers(self, use: Use, shape: tuple[int, ...]) -> np.ndarray:
         """Integers: what they are compared with, or small numbers; one of each where they index a store."""
         size = int(np.prod(shape, dtype=int))
+        if use.chained:
+            # each element points to the one before it, and the first to none; or the other way round, for a few
+            if self.profile.threads > 1:
+                return (np.arange(size) - 1).reshape(shape)
+            following = np.arange(size) + 1
+            return np.where(following < min(size, 4), following, -1).reshape(shape)
         if use.offsets:
             step = max(1, min(self.profile.count - 1, 3))
             return (np.arange(size) * step).clip(0, self.profile.extent - 1).reshape(shape)
@@ -248,6 +258,10 @@ class Draw:
             raise Unsupported(f"argument `{'.'.join(path)}` is a {type(kind).__name__}, for which no value can be made")
         shape = self.shape(kind.ndim)
         dtype = kind.dtype
+        if texture_rank(dtype):
+            textures = [make_texture(dtype, self.ints, self.device) for _ in range(shape[0])]
+            self.keep += textures
+            return wp.array(textures, dtype=dtype, device=self.device)
         use = self.usage.uses.get(path, Use())
         element = (*path, "[]")
         data = self.contents(element, dtype, shape)

@@ -63,7 +63,9 @@ def _compiler_error() -> str:
 
 def first_line(error: BaseException) -> str:
     """The part of an error message that says what is wrong."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    # Warp quotes the line of source first; what is wrong with it comes behind a semicolon of its own.
+    text = str(error).rpartition("\n;")[2]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith(("Error while parsing", "Traceback", "^"))] or lines
     return lines[0][:300] if lines else type(error).__name__
 
@@ -95,7 +97,7 @@ def wrap(function: Any, choice: Choice, scratch: Path, suffix: str = "") -> Any:
             raise Unsupported(f"no instance of the generic func `{function.key}` could be made")
         function = instance
     returned = _returns(function)
-    scope: dict[str, Any] = {"warp": wp, "target": function}
+    scope: dict[str, Any] = {"warp": wp, "probed_": function}
     parameters: list[str] = []
     passed: list[str] = []
     for number, (name, kind) in enumerate(kinds.items()):
@@ -105,7 +107,7 @@ def wrap(function: Any, choice: Choice, scratch: Path, suffix: str = "") -> Any:
         passed.append(f"{name}[thread_]" if by_element else name)
     results = [f"result_{number}_" for number in range(len(returned))]
     lines = ["@warp.kernel", "def KERNEL(PARAMETERS):", "    thread_ = warp.tid()"]
-    call = f"target({', '.join(passed)})"
+    call = f"probed_({', '.join(passed)})"
     lines.append(f"    {', '.join(results)} = {call}" if results else f"    {call}")
     for number, kind in enumerate(returned):
         if not _stored(kind):
@@ -168,6 +170,12 @@ def _returns(function: Any) -> list[Any]:
     except Exception as error:
         raise DoesNotCompile(f"Warp does not compile `{function.key}`: {first_line(error)}") from error
     return [variable.type for variable in function.adj.return_var or ()]
+
+
+def forward_only(kernel: Any) -> None:
+    """Leaves out the adjoint of a kernel that is only launched forward: half the time to compile."""
+    kernel.options["enable_backward"] = False
+    kernel.module.options["enable_backward"] = False
 
 
 def backward_disabled(kernel: Any) -> bool:

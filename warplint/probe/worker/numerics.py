@@ -59,8 +59,8 @@ def differentiate(
         moving &= weighed
         # Numbers of ordinary size inside the kernel are rounded too, however small its results are; and where nothing
         # moves at all, a derivative too small to move any output cannot be excluded.
-        size = (np.abs(weights) * np.maximum(np.abs(base), _INSIDE))[moving if moving.any() else weighed]
-        rounding = _ROUNDING * epsilon * float(np.sum(size[np.isfinite(size)]))
+        size = np.nan_to_num(np.abs(weights) * np.maximum(np.abs(base), _INSIDE), posinf=0.0)
+        rounding = _ROUNDING * epsilon * float(np.sum(size[moving]) if moving.any() else np.max(size[weighed], initial=0.0))
         central = [_sum(weights, up, down, moving) / (a + b) for (up, down), (a, b) in zip(pairs, widths)]
         noise = [rounding / (a + b) for a, b in widths]
         right = [_sum(weights, up, base, moving) / a for (up, _), (a, _) in zip(pairs, widths)]

@@ -12,9 +12,9 @@ import numpy as np
 import warp as wp
 
 from warplint.probe.worker import isolate
+from warplint.probe.worker.account import inconclusive
 from warplint.probe.worker.handles import Unsupported
 from warplint.probe.worker.inputs import views
-from warplint.probe.worker.kernel_job import inconclusive
 from warplint.probe.worker.loading import DoesNotCompile, compile_kernel, load_script
 from warplint.probe.worker.numerics import differentiate, judge
 from warplint.probe.worker.tape_program import Program, Trace

@@ -36,6 +36,7 @@ class Use:
     atomics: bool = False
     bound: bool = False  # limits a loop or is compared with an index
     offsets: bool = False  # neighbouring elements bound a loop
+    chained: bool = False  # an element is an index into its own array: a list or a tree of parents
     bits: bool = False
     divides: bool = False
     subscripts: int = 0  # how many indices it takes where its type does not say so
@@ -238,6 +239,8 @@ class _Body:
     def index(self, array: Path, dimension: int, value: Value) -> None:
         for path in value.sources:
             self.usage.use(path).index_of.add((array, dimension))
+            if path == (*array, "[]"):
+                self.usage.use(path).chained = True
 
     def element(self, base: Value, array: Path, indices: list[Value]) -> Value:
         """What ``array[indices]`` is: an element, or a view where dimensions remain."""

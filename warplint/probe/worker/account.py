@@ -1,0 +1,157 @@
+"""From what the input sets showed to a verdict on one flagged place."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from warplint.probe.worker.inputs import Profile
+from warplint.probe.worker.usage import Usage
+
+# Input sets that have to agree before a finding is refuted, and that have to disagree before it is confirmed. One
+# thread alone shows a wrong adjoint without any race, so two such sets are enough.
+_AGREEING = 6
+_DISAGREEING = 2
+_DISAGREEING_THREADS = 4
+_SINGULAR = 4
+_DIRECTED = 24
+
+
+class Account:
+    """The evidence on one flagged place so far; ``verdict`` is None while there is not enough."""
+
+    def __init__(self, check: str, races: bool) -> None:
+        self.check = check
+        self.races = races
+        self.reasons: Counter[str] = Counter()
+        self.wrong: list[dict[str, Any]] = []
+        self.right: list[dict[str, Any]] = []
+        self.singular: list[dict[str, Any]] = []
+        self.verdict: dict[str, Any] | None = None
+        self.last_wrong: Profile | None = None
+
+    @property
+    def suspects_race(self) -> bool:
+        """Whether what was seen so far may only be two threads at one element."""
+        return bool(self.wrong) and self.races and all(one["profile"].threads > 1 for one in self.wrong)
+
+    def add(self, profile: Profile, found: dict[str, Any]) -> None:
+        """Takes in one input set that ran the flagged place."""
+        if found["problem"]:
+            self.reasons[found["problem"]] += 1
+        elif self.check == "finite-adjoint":
+            self._add_directed(profile, found["compared"])
+        else:
+            self._add(profile, found["compared"])
+
+    def _add_directed(self, profile: Profile, compared: list[dict[str, Any]]) -> None:
+        endless = [one for one in compared if not _finite(one["tape"])]
+        wrong = [one for one in endless if one["verdict"] == "wrong"]
+        if wrong:
+            self.wrong.append({"profile": profile, "wrong": wrong})
+            self.verdict = self._confirmed()
+        elif endless:
+            self.reasons["the gradient is not finite, and neither are finite differences"] += 1
+        else:
+            self.right.append({"profile": profile, "compared": compared})
+            if len(self.right) >= _DIRECTED:
+                self.verdict = self._refuted()
+
+    def _add(self, profile: Profile, compared: list[dict[str, Any]]) -> None:
+        wrong = [one for one in compared if one["verdict"] == "wrong"]
+        right = [one for one in compared if one["verdict"] == "right"]
+        if wrong and not any(_finite(one["tape"]) for one in wrong):
+            # Not finite at ordinary inputs. At some of them an intermediate value may be outside its domain, which
+            # is no defect: it has to happen at all of them, positive ones included.
+            self.singular.append({"profile": profile, "wrong": wrong})
+            positive = any(not one["profile"].signs for one in self.singular)
+            if len(self.singular) >= _SINGULAR and not self.right and positive:
+                self.wrong = self.singular
+                self.verdict = self._confirmed()
+            return
+        if wrong:
+            self.wrong.append({"profile": profile, "wrong": wrong})
+            self.last_wrong = profile
+            if self._enough():
+                self.verdict = self._confirmed()
+            return
+        if not any(one["tape"] != 0.0 or one["finite_difference"] != 0.0 for one in right):
+            self.reasons["no output depends smoothly on a float input at the inputs drawn"] += 1
+        elif len(right) < 0.7 * len(compared):
+            self.reasons["finite differences are too rough here to decide"] += 1
+        else:
+            self.right.append({"profile": profile, "compared": right})
+            alone = sum(one["profile"].threads == 1 for one in self.right)
+            settled = not self.wrong or (self.suspects_race and alone >= _AGREEING)
+            if len(self.right) >= _AGREEING and settled and len(self.singular) < 2:
+                self.verdict = self._refuted()
+
+    def _enough(self) -> bool:
+        single = sum(one["profile"].threads == 1 for one in self.wrong)
+        if single >= _DISAGREEING:
+            return True
+        return len(self.wrong) >= _DISAGREEING_THREADS and (single > 0 or not self.races)
+
+    def result(self, shared: Counter[str]) -> dict[str, Any]:
+        """The verdict; the third answer with its reason if there is none. ``shared`` counts what made input sets fail."""
+        if self.verdict is not None:
+            return self.verdict
+        if self.wrong:
+            if self.suspects_race:
+                return inconclusive(
+                    "tape and finite differences disagree only when several threads run; they may race for one element"
+                )
+            return inconclusive("tape and finite differences disagree at some inputs, but not reliably")
+        if self.right:
+            count = len(self.right)
+            return inconclusive(f"tape and finite differences agree, but only {count} sets of inputs could be used")
+        reasons = self.reasons + shared
+        return inconclusive(reasons.most_common(1)[0][0] if reasons else "no input set could be used")
+
+    def _confirmed(self) -> dict[str, Any]:
+        worst = max((one for group in self.wrong for one in group["wrong"]), key=_gap)
+        tape, difference = worst["tape"], worst["finite_difference"]
+        point = f"d/d {worst['label']}"
+        if not _finite(tape):
+            detail = f"{point} is {tape} on the tape where the result is finite and finite differences give {difference:.6g}"
+        else:
+            detail = f"{point} is {tape:.6g} on the tape, {difference:.6g} by finite differences"
+        counts = {"inputs": len(self.wrong) + len(self.right), "wrong": len(self.wrong)}
+        return {"verdict": "confirmed", "detail": detail, "numbers": _numbers(worst) | counts}
+
+    def _refuted(self) -> dict[str, Any]:
+        numbers: dict[str, Any] = {"inputs": len(self.right)}
+        if self.check == "finite-adjoint":
+            detail = f"the gradient stays finite at {len(self.right)} sets of inputs with zeros, ties and large numbers"
+        else:
+            detail = f"tape and finite differences agree at {len(self.right)} sets of inputs that run the flagged line"
+            compared = [one for group in self.right for one in group["compared"]]
+            numbers |= _numbers(max(compared, key=lambda one: abs(one["tape"])))
+        return {"verdict": "refuted", "detail": detail, "numbers": numbers}
+
+
+def may_race(usage: Usage) -> bool:
+    """Whether two threads may touch one element without an atomic operation."""
+    for use in usage.uses.values():
+        if use.stores and (use.loads or any(source[-1] == "[]" for source in use.store_sources)):
+            return True
+    return False
+
+
+def inconclusive(reason: str) -> dict[str, Any]:
+    """The third answer, with its reason."""
+    return {"verdict": "inconclusive", "detail": reason, "numbers": {}}
+
+
+def _numbers(one: dict[str, Any]) -> dict[str, Any]:
+    return {name: one[name] for name in ("tape", "finite_difference", "estimated_error", "input")}
+
+
+def _finite(value: float) -> bool:
+    return value == value and abs(value) != float("inf")
+
+
+def _gap(one: dict[str, Any]) -> float:
+    if not _finite(one["tape"]):
+        return float("inf")
+    return float(abs(one["tape"] - one["finite_difference"]) / max(abs(one["tape"]), abs(one["finite_difference"]), 1e-12))
