@@ -46,6 +46,8 @@ def _at_backward(trace: Trace, sweep: Sweep) -> Iterator[Fact]:
         for record in trace.records[sweep.position :]
         if isinstance(record, GradientRead) and record.how != "escape"
     }
+    if not wanted and not trace.finished:
+        return  # the run ended before it could tell whose gradient is wanted
     found: set[Storage] = set()
     for severed in _severed(list(sweep.operations), flags, sure, wanted):
         if severed.array.storage not in found:
@@ -67,12 +69,10 @@ def _severed(
             origin = origins.get(source.storage)
             if origin is None and flags.get(id(source)) is True and source.storage not in writers:
                 origin = source
+                if wanted and origin.storage not in wanted:
+                    continue  # nobody looks at the gradient of this one
             if origin is None:
                 continue
-            if wanted and origin.storage not in wanted:
-                other = origins.get(source.storage)
-                if other is None:
-                    continue
             if source.storage is not target.storage:
                 fresh.setdefault(target.storage, origin)
                 writers.setdefault(target.storage, []).append((operation, source))
