@@ -85,9 +85,10 @@ def set_attribute(machine: Machine, array: ArrayValue, name: str, value: Value, 
             return
         array.requires_grad = True
         if isinstance(value, ArrayValue) and value.storage.owner is None:
-            # the gradient lives in memory that the program chose: reading that memory reads the gradient
+            # from here on that memory is a gradient: reading it reads the gradient
+            value.storage.owner, value.base = array.storage, array
             array.grad = value
-        machine.recorder.filled(machine.recorder.gradient(array), Unknown("gradient"), frozenset(), site)
+        machine.recorder.seeded(array, site)
 
 
 def item(machine: Machine, array: ArrayValue, index: Value, site: Location) -> Value:
@@ -145,6 +146,8 @@ def store(machine: Machine, target: ArrayValue, value: Value, site: Location, *,
         machine.recorder.copied(target, value, site, whole, recorded=True)
         return
     sources = value.sources if isinstance(value, Unknown) else frozenset()
+    if isinstance(value, Unknown) and isinstance(value.children.get("fill"), (int, float)):
+        value = value.children["fill"]
     machine.recorder.filled(target, value, sources, site)
 
 

@@ -229,14 +229,21 @@ def bind(machine: Machine, function: FunctionValue, args: tuple[Value, ...], key
         elif parameter.kind == "**":
             frame.names[name] = DictValue(dict(given), open=more is not None)
         elif parameter.kind == "positional" and positional:
-            frame.names[name] = positional.pop(0)
+            frame.names[name] = _named(positional.pop(0), name)
         elif name in given:
-            frame.names[name] = given.pop(name)
+            frame.names[name] = _named(given.pop(name), name)
         elif parameter.default is not None and more is None:
             frame.names[name] = _default(machine, function, parameter)
         else:
             frame.names[name] = Unknown(name)
     return frame
+
+
+def _named(value: Value, name: str) -> Value:
+    """An array that has no name yet is called by the first one that it gets."""
+    if isinstance(value, ArrayValue) and not value.storage.name:
+        value.storage.name = name
+    return value
 
 
 def _default(machine: Machine, function: FunctionValue, parameter: ir.Parameter) -> Value:
@@ -321,11 +328,11 @@ def _fill_fields(
         assert isinstance(field.target, ir.Name)
         name = field.target.id
         if positional:
-            instance.attributes[name] = positional.pop(0)
+            instance.attributes[name] = _named(positional.pop(0), name)
         elif name in keywords:
-            instance.attributes[name] = keywords[name]
+            instance.attributes[name] = _named(keywords[name], name)
         elif field.value is not None:
-            instance.attributes[name] = _field_default(machine, field.value, frame, site)
+            instance.attributes[name] = _named(_field_default(machine, field.value, frame, site), name)
         else:
             instance.attributes[name] = Unknown(name)
     found = members.class_member(machine, instance.cls, "__post_init__")

@@ -41,6 +41,19 @@ def dtype_name(value: Value) -> str | DefinitionRef | None:
     return None
 
 
+def component_shape(dtype: str | DefinitionRef | None) -> tuple[int, ...]:
+    """The axes that one element of a data type takes in host data: ``(3,)`` for ``vec3f``, none for a scalar."""
+    compound = _COMPOUND.match(dtype) if isinstance(dtype, str) else None
+    if compound is None:
+        return ()
+    kind = compound[1]
+    if kind.startswith("vec"):
+        return (int(kind[3]),)
+    if kind.startswith("mat"):
+        return (int(kind[3]), int(kind[4]))
+    return {"quat": (4,), "transform": (7,), "spatial_vector": (6,), "spatial_matrix": (6, 6)}[kind]
+
+
 def is_whole(dtype: str | DefinitionRef | None) -> bool:
     """Whether a data type surely holds whole numbers or truth values: such an array never has a gradient."""
     if not isinstance(dtype, str):

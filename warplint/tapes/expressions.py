@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Location
 from warplint.source.project import canonical
-from warplint.tapes import members, operators
+from warplint.tapes import members, operators, sequences
 from warplint.tapes.questions import derived
 from warplint.tapes.values import (
     ArrayValue,
@@ -20,6 +20,7 @@ from warplint.tapes.values import (
     Method,
     Unknown,
     Value,
+    is_key,
 )
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def _attribute(machine: Machine, node: ir.Attribute, frame: Frame) -> Value:
 def _subscript(machine: Machine, node: ir.Subscript, frame: Frame) -> Value:
     owner = evaluate(machine, node.value, frame)
     index = evaluate(machine, node.index, frame)
-    return members.get_item(machine, owner, index, machine.location(node, frame))
+    return sequences.get_item(machine, owner, index, machine.location(node, frame))
 
 
 def _slice(machine: Machine, node: ir.Slice, frame: Frame) -> Value:
@@ -92,7 +93,7 @@ def _call(machine: Machine, node: ir.Call, frame: Frame) -> Value:
     for arg in node.args:
         if isinstance(arg, ir.Starred):
             inner = evaluate(machine, arg.value, frame)
-            known = members.elements(machine, inner)
+            known = sequences.elements(machine, inner)
             if known is None:
                 args.append(inner if isinstance(inner, Unknown) else Unknown("*args"))
                 keywords["*"] = args[-1]
@@ -186,7 +187,7 @@ def _elements(machine: Machine, nodes: tuple[ir.Expr, ...], frame: Frame) -> tup
     is_open = False
     for node in nodes:
         if isinstance(node, ir.Starred):
-            inner = members.elements(machine, evaluate(machine, node.value, frame))
+            inner = sequences.elements(machine, evaluate(machine, node.value, frame))
             if inner is None:
                 is_open = True
             else:
@@ -217,10 +218,9 @@ def _dict(machine: Machine, node: ir.Dict, frame: Frame) -> Value:
                 result.open = True
             continue
         key = evaluate(machine, key_node, frame)
-        if members.is_key(key):
+        if is_key(key) or isinstance(key, Unknown):
             result.entries[key] = value
-        else:
-            result.open = True
+        result.open = result.open or not is_key(key)  # which entry an unknown key is, nobody knows
     return result
 
 
@@ -246,13 +246,13 @@ def _comprehension(machine: Machine, node: ir.Comprehension, frame: Frame) -> Va
                 return
             assert node.key is not None
             key = evaluate(machine, node.key, inner)
-            if members.is_key(key):
+            if is_key(key):
                 result.entries[key] = value
             else:
                 result.open = True
             return
         generator = node.generators[position]
-        items, _ = members.rounds(machine, evaluate(machine, generator.iterable, inner))
+        items, _ = sequences.rounds(machine, evaluate(machine, generator.iterable, inner))
         machine.recorder.begin_loop()
         for number, item in enumerate(items):
             if number >= MAX_ROUNDS:
@@ -261,7 +261,7 @@ def _comprehension(machine: Machine, node: ir.Comprehension, frame: Frame) -> Va
                 break
             machine.tick()
             machine.recorder.round(number)
-            members.assign(machine, generator.target, item, inner)
+            sequences.assign(machine, generator.target, item, inner)
             if all(
                 truth(machine, evaluate(machine, condition, inner), machine.location(condition, frame))
                 for condition in generator.conditions
@@ -294,7 +294,7 @@ def _opaque(machine: Machine, node: ir.Opaque, frame: Frame) -> Value:
             owner = owner.parent
         if owner is not None and owner.on_yield is not None:
             given = values[0] if values else None
-            for item in members.rounds(machine, given)[0] if node.kind == "yieldfrom" else (given,):
+            for item in sequences.rounds(machine, given)[0] if node.kind == "yieldfrom" else (given,):
                 owner.on_yield(item)
         return None
     return values[0] if node.kind == "await" and values else Unknown(node.kind)

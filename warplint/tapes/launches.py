@@ -9,7 +9,7 @@ from warplint.ir import syntax as ir
 from warplint.ir.effects import EffectSummary, Path
 from warplint.ir.programs import DefinitionRef
 from warplint.ir.spans import Location
-from warplint.tapes import dtypes, members
+from warplint.tapes import dtypes, sequences
 from warplint.tapes.memo import Memo
 from warplint.tapes.trace import Access, Launched
 from warplint.tapes.values import (
@@ -49,7 +49,7 @@ def launch(
     given: dict[str, Value] = dict(zip(_LAUNCH, args, strict=False))
     given.update(keywords)
     kernel = given.get("kernel")
-    lists = [members.elements(machine, given[key]) if key in given else [] for key in ("inputs", "outputs")]
+    lists = [sequences.elements(machine, given[key]) if key in given else [] for key in ("inputs", "outputs")]
     arguments: list[Value] | None = None
     if lists[0] is not None and lists[1] is not None:
         arguments = [*lists[0], *lists[1]]

@@ -6,7 +6,17 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from warplint.ir.spans import Location
-from warplint.tapes import allocations, arrays, builtins, contexts, launches, members, tapes, vocabulary
+from warplint.tapes import (
+    allocations,
+    arrays,
+    builtins,
+    contexts,
+    hostdata,
+    launches,
+    sequences,
+    tapes,
+    vocabulary,
+)
 from warplint.tapes.values import (
     ArrayValue,
     ContextValue,
@@ -42,7 +52,7 @@ def call_external(machine: Machine, name: str, args: Args, keywords: Keywords, s
     if name.startswith("torch.optim."):
         return OptimizerValue(args[0] if args else keywords.get("params"), torch=True)
     if name.startswith("numpy."):
-        return builtins.numpy_call(machine, name.removeprefix("numpy."), args, keywords, site)
+        return hostdata.numpy_call(machine, name.removeprefix("numpy."), args, keywords, site)
     handled, result = builtins.call(machine, name, args, keywords, site)
     if handled:
         return result
@@ -112,9 +122,11 @@ def call_unknown_method(
             return True, None
     if name == "numpy" and _is_gradient(owner):
         _read_unknown_gradient(machine, owner, site)
-    if vocabulary.only_looks(name):
+    if vocabulary.only_looks(name) or vocabulary.draws(name):
         _look(machine, args, keywords, site)
-        return True, Unknown(name, (("result", name), owner), owner.sources)
+        result = Unknown(name, (("result", name), owner), owner.sources)
+        hostdata.shape_result(machine, owner, name, args, keywords, result)
+        return True, result
     return False, None
 
 
@@ -186,7 +198,7 @@ def _deepcopy(machine: Machine, args: Args, keywords: Keywords, site: Location) 
 
 
 def _bundle(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
-    return ListValue([]) if not args else ListValue(members.elements(machine, args[0]) or [], True)
+    return ListValue([]) if not args else ListValue(sequences.elements(machine, args[0]) or [], True)
 
 
 _HANDLERS: dict[str, Handler] = {

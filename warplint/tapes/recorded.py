@@ -10,7 +10,6 @@ from warplint.tapes.trace import (
     CustomAdjoint,
     GradientSeeded,
     Launched,
-    TapeReset,
     Trace,
 )
 from warplint.tapes.values import ArrayValue, Storage
@@ -52,9 +51,6 @@ def sweeps(trace: Trace) -> list[Sweep]:
         if isinstance(record, (Launched, Copied)):
             if record.recorded and record.context.tape is not None:
                 tapes.setdefault(record.context.tape, []).append((position, record))
-        elif isinstance(record, TapeReset):
-            tapes.pop(record.tape, None)
-            custom.discard(record.tape)
         elif isinstance(record, CustomAdjoint):
             custom.add(record.tape)
         elif isinstance(record, GradientSeeded):
@@ -71,6 +67,13 @@ def edges(record: Launched | Copied) -> tuple[tuple[ArrayValue, ArrayValue], ...
     if isinstance(record, Launched):
         return record.flows
     return ((record.source, record.target),)
+
+
+def carried(record: Launched | Copied) -> tuple[tuple[ArrayValue, ArrayValue], ...]:
+    """The edges along which the reverse sweep goes: none through a kernel that is compiled without an adjoint."""
+    if isinstance(record, Launched) and record.summary is not None and record.summary.backward is False:
+        return ()
+    return edges(record)
 
 
 def overwritten(record: Launched | Copied) -> set[Storage]:

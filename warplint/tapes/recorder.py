@@ -20,7 +20,6 @@ from warplint.tapes.trace import (
     Record,
     TapeBegan,
     TapeEnded,
-    TapeReset,
     Trace,
 )
 from warplint.tapes.values import ArrayValue, Storage, TapeValue, Unknown, Value
@@ -184,6 +183,10 @@ class Recorder:
             return
         self._add(Filled(context, array, value, sources))
 
+    def seeded(self, array: ArrayValue, site: Location) -> None:
+        """The gradient of ``array`` is set by hand."""
+        self._add(GradientSeeded(self.context(site), array))
+
     def read_gradient(self, array: ArrayValue, how: str, site: Location) -> None:
         """Host code looks at the gradient array ``array``."""
         if array.base is None or array.storage.owner is None:
@@ -220,8 +223,9 @@ class Recorder:
             self.tapes.remove(tape.number)
         self._add(TapeEnded(self.context(site), tape.number))
 
-    def reset_tape(self, tape: TapeValue, site: Location) -> None:
-        self._add(TapeReset(self.context(site), tape.number))
+    def reset_tape(self, tape: TapeValue) -> None:
+        """What was recorded is forgotten: from here on the object is another tape."""
+        tape.number = self.new_tape().number
 
     def custom_adjoint(self, tape: int, site: Location) -> None:
         self._add(CustomAdjoint(self.context(site), tape))

@@ -10,7 +10,7 @@ from warplint.ir import syntax as ir
 from warplint.ir.spans import Location
 from warplint.source.bindings import target_names
 from warplint.source.project import Definition
-from warplint.tapes import contexts, expressions, members, operators, shrink
+from warplint.tapes import contexts, expressions, operators, sequences, shrink
 from warplint.tapes.memo import Memo
 from warplint.tapes.questions import ROUNDS
 from warplint.tapes.trace import BackwardRun
@@ -46,7 +46,7 @@ def _assign(machine: Machine, node: ir.Assign, frame: Frame) -> Signal:
     for target in node.targets:
         if machine.shrunk:
             value = shrink.assigned(frame.module, target, node.value, value)
-        members.assign(machine, target, value, frame)
+        sequences.assign(machine, target, value, frame)
     return None
 
 
@@ -54,13 +54,13 @@ def _aug_assign(machine: Machine, node: ir.AugAssign, frame: Frame) -> Signal:
     left = machine.evaluate(node.target, frame)
     right = machine.evaluate(node.value, frame)
     if isinstance(left, ListValue) and node.operator == "+":
-        known = members.elements(machine, right)
+        known = sequences.elements(machine, right)
         if known is None:
             left.open = True
         else:
             left.items.extend(known)
         return None
-    members.assign(machine, node.target, operators.binary(machine, node.operator, left, right), frame)
+    sequences.assign(machine, node.target, operators.binary(machine, node.operator, left, right), frame)
     return None
 
 
@@ -69,7 +69,7 @@ def _ann_assign(machine: Machine, node: ir.AnnAssign, frame: Frame) -> Signal:
         value = machine.evaluate(node.value, frame)
         if machine.shrunk:
             value = shrink.assigned(frame.module, node.target, node.value, value)
-        members.assign(machine, node.target, value, frame)
+        sequences.assign(machine, node.target, value, frame)
     return None
 
 
@@ -144,7 +144,7 @@ class _Rounds:
 
 
 def _for(machine: Machine, node: ir.For, frame: Frame) -> Signal:
-    items, exact = members.rounds(machine, machine.evaluate(node.iterable, frame))
+    items, exact = sequences.rounds(machine, machine.evaluate(node.iterable, frame))
     limit = _Rounds(machine)
     recorder = machine.recorder
     recorder.begin_loop()
@@ -156,7 +156,7 @@ def _for(machine: Machine, node: ir.For, frame: Frame) -> Signal:
                 break
             machine.tick()
             recorder.round(number)
-            members.assign(machine, node.target, item, frame)
+            sequences.assign(machine, node.target, item, frame)
             signal = execute(machine, node.body, frame)
             if signal == "break":
                 broken = True
@@ -215,7 +215,7 @@ def _with_items(machine: Machine, node: ir.With, position: int, frame: Frame) ->
         return _with_generator(machine, node, position, value, frame)
     entered = contexts.enter(machine, value, site)
     if item.target is not None:
-        members.assign(machine, item.target, entered.result, frame)
+        sequences.assign(machine, item.target, entered.result, frame)
     try:
         return _with_items(machine, node, position + 1, frame)
     finally:
@@ -232,7 +232,7 @@ def _with_generator(machine: Machine, node: ir.With, position: int, manager: Gen
         target = node.items[position].target
         with machine.suspended():
             if target is not None:
-                members.assign(machine, target, value, frame)
+                sequences.assign(machine, target, value, frame)
             signals.append(_with_items(machine, node, position + 1, frame))
 
     manager.frame.on_yield = body

@@ -104,14 +104,6 @@ class TapeEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class TapeReset:
-    """``tape.reset()``: recorded operations are forgotten, gradients zeroed."""
-
-    context: Context
-    tape: int
-
-
-@dataclass(frozen=True, slots=True)
 class CustomAdjoint:
     """``tape.record_func``: the program has code of its own for a part of the reverse sweep."""
 
@@ -187,7 +179,6 @@ Record = Union[
     Filled,
     TapeBegan,
     TapeEnded,
-    TapeReset,
     CustomAdjoint,
     BackwardRun,
     GradientZeroed,

@@ -52,6 +52,11 @@ def role(name: str) -> Role:
     return "harmless" if _HARMLESS_WARP.match(name) else "unknown"
 
 
+def draws(method: str) -> bool:
+    """Whether a method is one of a random number generator, which is told the shape of its result."""
+    return method in ("normal", "uniform", "random", "standard_normal", "integers", "rand", "randn", "choice")
+
+
 @lru_cache(4096)
 def only_looks(method: str) -> bool:
     """Whether a method of an unknown object, by its name, only looks at what it is given."""
