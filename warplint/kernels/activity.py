@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from warplint.kernels import builtins
 from warplint.kernels.knowledge import Knowledge
+from warplint.kernels.layout import parts
 from warplint.kernels.trace import Operation, Trace
 from warplint.source.project import Definition
 
@@ -111,6 +112,8 @@ def _forward(
                 found = any(varied[operation.operands[position]] for position in edges[index]) and differentiable(
                     operation.type
                 )
+                if found and name == "extract":
+                    found = any(varied[part] for part in parts(trace, operation))
             if found:
                 varied[index] = 1
                 changed = True
