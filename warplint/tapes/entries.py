@@ -20,6 +20,8 @@ from warplint.tapes.values import BoundMethod, ClassValue, FunctionValue, Instan
 FULL_BUDGET = 25_000
 RUN_BUDGET = 60_000
 ENTRY_BUDGET = 150_000
+#: Steps of all the runs in which one answer is turned round: what is cheap to run is run every way.
+FLIP_BUDGET = 10_000
 MODULE_BUDGET = 400_000
 #: How many conditions of one entry point are tried the other way.
 MAX_FLIPS = 8
@@ -86,6 +88,8 @@ class _Runs:
                 continue
             self.covered |= machine.covered
             yield trace
+            if flip is None:
+                remaining = min(remaining, FLIP_BUDGET) if spent <= FLIP_BUDGET else 0
             for site in questions.asked:
                 if site.path == self._module.path and site not in tried and len(tried) < MAX_FLIPS:
                     tried.add(site)
