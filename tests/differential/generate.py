@@ -83,12 +83,15 @@ class Generator:
 
     def _update(self, scope: _Scope, depth: int) -> list[str]:
         target = self._random.choice(scope.scalars)
+        other = self._atom(scope)
+        if other == target:
+            other = "w[1]"
         forms = [
             f"{target} = {target} + {self._expr(scope)}",
             f"{target} = {target} * D(0.5) + {self._expr(scope)}",
             f"{target} = {self._expr(scope)}",
-            f"{target} = wp.max({target}, {self._atom(scope)})",
-            f"{target} = wp.where({self._atom(scope)} > D(0.4), {self._atom(scope)}, {target})",
+            f"{target} = wp.max({target}, {other})",
+            f"{target} = wp.where({self._atom(scope)} > D(0.4), {other}, {target})",
         ]
         return [self._random.choice(forms)]
 
@@ -100,7 +103,7 @@ class Generator:
     def _vector(self, scope: _Scope, depth: int) -> list[str]:
         name = self._name("v")
         parts = [self._atom(scope) if self._chance(0.6) else "D(0.5)" for _ in range(3)]
-        line = f"{name} = V()" if self._chance(0.4) else f"{name} = V({', '.join(parts)})"
+        line = f"{name} = V()" if self._chance(0.15) else f"{name} = V({', '.join(parts)})"
         scope.vectors.append(name)
         return [line]
 
@@ -128,7 +131,7 @@ class Generator:
 
     def _if(self, scope: _Scope, depth: int) -> list[str]:
         lines = [
-            f"if {self._atom(scope)} > D({self._random.choice(['0.3', '0.5', '0.8'])}):",
+            f"if {self._atom(scope)} + D(0.3) * x[3] > D({self._random.choice(['0.3', '0.5', '0.8'])}):",
             *self._block(scope, depth),
         ]
         if self._chance(0.4):
@@ -172,9 +175,10 @@ class Generator:
 
     def _expr(self, scope: _Scope) -> str:
         forms = [
-            "{a}",
-            "{a} + {b}",
-            "{a} - D(0.5) * {b}",
+            # no two coefficients that cancel: what has no gradient shows no wrong one
+            "D(1.1) * {a}",
+            "{a} + D(0.9) * {b}",
+            "D(0.8) * {a} - D(0.4) * {b}",
             "{a} * D(0.7)",
             "{a} * {b}",
             "wp.sin({a})",

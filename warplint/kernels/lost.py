@@ -27,10 +27,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from warplint.ir.spans import Span
-from warplint.kernels import activity, builtins
+from warplint.kernels import activity, builtins, layout
 from warplint.kernels.activity import Activity
 from warplint.kernels.knowledge import Knowledge
-from warplint.kernels.trace import Frame, Operation, Trace, Write
+from warplint.kernels.trace import Frame, Insert, Operation, Trace, Write
 
 LossKind = Literal["carried", "result", "mutated", "overwritten", "scratch"]
 Via = Literal["value", "index", "condition", "order"]
@@ -70,6 +70,9 @@ class LostValues:
         #: Bit sets of losses: of a value computed from lost ones, and of the carried variable itself.
         self._stale = [0] * count
         self._direct = [0] * count
+        #: The arrays that each loop writes, as far as they were asked for.
+        self._writes: dict[int, set[object]] = {}
+        self._settled: dict[int, frozenset[int]] = {}
 
     def find(self) -> Iterator[Lost]:
         """All lost values, in the order of the operations that read them."""
@@ -123,13 +126,36 @@ class LostValues:
                     if self._kind(operation) == "undecided":
                         bits |= self._stale[operation.operands[0]]
                 else:
-                    for operand in operation.operands:
+                    for operand in self._components(operation):
                         bits |= self._stale[operand]
                         if self._direct[operand] and operation.frame:
                             bits |= self._replayed_late(operation, self._direct[operand])
                 if bits | self._stale[index] != self._stale[index]:
                     self._stale[index] |= bits
                     changed = True
+
+    def _components(self, operation: Operation) -> tuple[int, ...]:
+        """The values that an operation is computed from: for an extracted component not the whole composite."""
+        if operation.name != "extract":
+            return operation.operands
+        parts = layout.parts(self._trace, operation)
+        source = self._trace.operations[parts[-1]] if parts else None
+        if source is not None and source.name == "loop" and self._untouched(source, operation.detail):
+            parts = (*parts[:-1], source.operands[0])
+        return (*parts, *operation.operands[1:])
+
+    def _untouched(self, head: Operation, component: object) -> bool:
+        """Whether the loop stores only other components of the composite that it carries."""
+        if len(head.operands) < 2 or not isinstance(component, tuple):
+            return False
+        operation = self._trace.operations[head.operands[1]]
+        while operation.name in ("insert", "insert_add"):
+            insert = operation.detail
+            assert isinstance(insert, Insert)
+            if layout.overlap(insert.component, component) != "apart":
+                return False
+            operation = self._trace.operations[operation.operands[0]]
+        return operation.index == head.index
 
     def _replayed_late(self, operation: Operation, bits: int) -> int:
         """The losses among ``bits`` that have happened when the reverse sweep runs the operation's loop again."""
@@ -196,9 +222,29 @@ class LostValues:
         operation = self._trace.operations[index]
         if not self._trace.inside(operation.frame, loop):
             return True
-        if operation.name in ("loop", "exit", "induction", "load", "call", "unknown"):
+        if operation.name in ("loop", "exit", "induction", "call", "unknown"):
+            return False
+        if operation.name == "load" and self._written_in(loop, operation.operands[0]):
             return False
         return all(self._invariant(operand, loop) for operand in operation.operands)
+
+    def _written_in(self, loop: int, array: int) -> bool:
+        """Whether a loop may write the array."""
+        trace = self._trace
+        if loop not in self._writes:
+            roots: set[object] = set()
+            for operation in trace.operations:
+                if operation.name in _EFFECTS and trace.inside(operation.frame, loop):
+                    roots.add(trace.root(operation.operands[0]))
+                elif operation.name in ("call", "unknown") and trace.inside(operation.frame, loop):
+                    roots.update(
+                        trace.root(operand)
+                        for operand in operation.operands
+                        if trace.operations[operand].type.kind in ("array", "struct", "unknown")
+                    )
+            self._writes[loop] = roots
+        root, fields = trace.root(array)
+        return (root, fields) in self._writes[loop] or (root, ()) in self._writes[loop]
 
     def _exclusive(self, load: Operation, store: Operation) -> bool:
         """Whether the two stand in opposite arms of one branch."""
@@ -247,13 +293,30 @@ class LostValues:
     def _is_loop_test(self, frame: Frame) -> bool:
         return self._trace.frames[frame.parent].kind == "while" and frame.index == frame.parent + 1
 
+    def _harmless(self, loss: Loss, reader: int) -> bool:
+        """Whether a selection decides the same in spite of the loss."""
+        operations = self._trace.operations
+        if loss.kind != "carried" or operations[reader].name not in ("max", "min", "phi", "where", "select"):
+            return False
+        head = operations[loss.origin]
+        if loss.origin not in self._settled:
+            found: frozenset[int] = frozenset()
+            if not any(
+                (self._stale[head.operands[0]] | self._direct[head.operands[0]]) >> position & 1
+                for position, other in enumerate(self._losses)
+                if other.kind != "mutated"
+            ):
+                found = self._extremum(head) or self._choice(head, any_condition=False)
+            self._settled[loss.origin] = found
+        return reader in self._settled[loss.origin]
+
     def _lost(self, reader: int, value: int, via: Via, place: Span | None = None) -> Iterator[Lost]:
         bits = self._stale[value] | self._direct[value]
         while bits:
             low = bits & -bits
             loss = self._losses[low.bit_length() - 1]
             bits ^= low
-            if loss.kind == "mutated" and reader >= loss.origin:
+            if (loss.kind == "mutated" and reader >= loss.origin) or self._harmless(loss, reader):
                 continue
             yield Lost(loss, reader, value, via, place or self._trace.operations[reader].span)
 
@@ -274,6 +337,8 @@ class LostValues:
                 continue
             if not self._varies(operation.operands[1], operation, set()):
                 continue
+            if self._extremum(operation) or self._choice(operation, any_condition=True):
+                continue
             reader = self._not_a_sum(operation)
             if reader is not None:
                 place = operations[reader].span
@@ -291,7 +356,7 @@ class LostValues:
             return False
         seen.add(index)
         if operation.name == "load":
-            return not all(self._invariant(at, loop) for at in operation.operands[1:])
+            return not self._invariant(index, loop)
         if operation.name == "call":  # the func may load elements itself
             return not all(self._invariant(at, loop) for at in operation.operands)
         for position in activity.receives(self._knowledge, operation):
@@ -304,6 +369,71 @@ class LostValues:
             ):
                 return True
         return False
+
+    def _extremum(self, head: Operation) -> frozenset[int]:
+        """The operations by which a carried value becomes the greatest (or least) of itself and unchanging values.
+
+        Whatever the order, and with the final value in place of one that is gone, the same operand is selected.
+        """
+        names, chain, _ = self._selections(head, ("max", "min"))
+        return chain if len(names) == 1 else frozenset()
+
+    def _choice(self, head: Operation, any_condition: bool) -> frozenset[int]:
+        """The operations by which a carried value chooses between itself and one value that does not change in the loop.
+
+        However often and in which order it does, the same operand gets the gradient. Unless ``any_condition``, the
+        conditions are functions of the carried value and of unchanging ones: the reverse sweep then takes the same
+        decisions.
+        """
+        _, chain, values = self._selections(head, ("phi", "where", "select"))
+        if len(values) > 1:
+            return frozenset()
+        operations = self._trace.operations
+        loop = head.detail
+        assert isinstance(loop, int)
+        for index in chain:
+            if not any_condition and not self._follows(operations[index].operands[0], head.index, loop):
+                return frozenset()
+        return chain
+
+    def _follows(self, index: int, head: int, loop: int) -> bool:
+        """Whether a value changes in a loop only by what the loop carries in ``head``."""
+        operation = self._trace.operations[index]
+        if index == head or self._invariant(index, loop):
+            return True
+        if operation.name in ("loop", "exit", "induction", "call", "unknown", "load"):
+            return False
+        return all(self._follows(operand, head, loop) for operand in operation.operands)
+
+    def _selections(self, head: Operation, names: tuple[str, ...]) -> tuple[set[str], frozenset[int], set[int]]:
+        """The operations that make a carried value's next one, their names, and the unchanging values that they select.
+
+        Nothing if there are others than ``names`` among them.
+        """
+        loop = head.detail
+        if len(head.operands) < 2 or not isinstance(loop, int):
+            return set(), frozenset(), set()
+        operations = self._trace.operations
+        used: set[str] = set()
+        chain: set[int] = set()
+        values: set[int] = set()
+        stack = [head.operands[1]]
+        while stack:
+            operation = operations[stack.pop()]
+            if operation.index == head.index or operation.index in chain:
+                continue
+            if self._invariant(operation.index, loop):
+                values.add(operation.number)
+                continue
+            if operation.name in names:
+                used.add(operation.name)
+                stack.extend(operation.operands[1:] if "phi" in names else operation.operands)
+            elif operation.name in ("copy", "exit", "loop"):
+                stack.extend(operation.operands)
+            else:
+                return set(), frozenset(), set()
+            chain.add(operation.index)
+        return used, frozenset(chain), values
 
     def _read_after(self, head: Operation) -> bool:
         return any(
