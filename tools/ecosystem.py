@@ -106,9 +106,8 @@ def main() -> int:
         findings, errors = report["findings"], report["errors"]
         failed = failed or bool(errors)
         shown = sum(finding["evidence"]["verdict"] != "refuted" for finding in findings)
-        rows.append(
-            f"| {package} | {PACKAGES[package][0]} | {len(files)} | {kernels} | {seconds:.1f} | {shown} | {len(errors)} |"
-        )
+        version = PACKAGES[package][0]
+        rows.append(f"| {package} | {version} | {len(files)} | {kernels} | {seconds:.1f} | {shown} | {len(errors)} |")
         for rule, counts in tally(findings).items():
             total.update(counts)
             verdicts = " | ".join(str(counts[v]) for v in ("confirmed", "refuted", "inconclusive", "unprobed"))
