@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
     from warplint.source.project import Module, Project
 
-#: Fewer files than this are analysed sooner than other processes start.
+#: Fewer files than this are analysed sooner than other processes start; LibCST makes them worth it earlier.
 PARALLEL_FROM = 32
+PRECISE_PARALLEL_FROM = 6
 # A kernel has a decorator, a tape its class; `wp` may come from another module of the project.
 _RELEVANT = re.compile(r"warp|Tape|@[\w.]*(?:kernel|func)")
 # Pieces of work a process: enough that no process waits long for the last one.
@@ -150,7 +151,7 @@ def _internal_error(path: Path, error: Exception) -> FileAnalysis:
 
 
 def _analysed(work: Sequence[Work], project: Project, jobs: int, uses: Uses | None = None) -> tuple[FileAnalysis, ...]:
-    if jobs < 2 or len(work) < PARALLEL_FROM:
+    if jobs < 2 or len(work) < (PARALLEL_FROM if uses is None else PRECISE_PARALLEL_FROM):
         return tuple(analyse_file(project, piece, uses) for piece in work)
     size = max(1, len(work) // (jobs * _CHUNKS_PER_JOB))
     chunks = [work[start : start + size] for start in range(0, len(work), size)]
