@@ -62,6 +62,7 @@ class Arguments:
     dim: tuple[int, ...]
     leaves: list[Leaf] = field(default_factory=list)
     arrays: list[Any] = field(default_factory=list)
+    written: set[int] = field(default_factory=set)  # ids of arrays that the kernel may change
     keep: list[Any] = field(default_factory=list)
 
 
@@ -84,7 +85,13 @@ class Choice:
 
 def choices() -> list[Choice]:
     """What is tried for generic signatures, in order."""
-    return [Choice(wp.float32), Choice(wp.vec3f), Choice(wp.float32, arrays=False), Choice(wp.vec3f, arrays=False), Choice(wp.mat33f)]
+    return [
+        Choice(wp.float32),
+        Choice(wp.vec3f),
+        Choice(wp.float32, arrays=False),
+        Choice(wp.vec3f, arrays=False),
+        Choice(wp.mat33f),
+    ]
 
 
 def concrete(kind: Any, choice: Choice, use: Use | None = None) -> Any:
@@ -127,12 +134,13 @@ class Draw:
         self.keep: list[Any] = []
         self.leaves: list[Leaf] = []
         self.arrays: list[Any] = []
+        self.written: set[int] = set()
 
     def arguments(self, types: dict[str, Any]) -> Arguments:
         """Values for parameters of the given types, in order."""
         values = [self.value((name,), kind) for name, kind in types.items()]
         dim = (self.profile.threads,) * self.usage.rank
-        return Arguments(values, dim, self.leaves, self.arrays, self.keep)
+        return Arguments(values, dim, self.leaves, self.arrays, self.written, self.keep)
 
     def value(self, path: Path, kind: Any) -> Any:
         """One argument, or one field of a struct."""
@@ -163,7 +171,7 @@ class Draw:
             return bool(self.ints.integers(0, 2))
         if use.handle is not None:
             return self.handle(use.handle)
-        if use.bound and not use.index_of:
+        if use.bound:
             return self.profile.count
         return int(self.integers(use, ()))
 
@@ -241,7 +249,9 @@ class Draw:
             values[..., 3:] = _unit(values[..., 3:], self.floats)
         elif len(inner) == 2 and inner[0] == inner[1]:
             # close to the identity: invertible, and positive definite
-            values = np.eye(inner[0]) * self.floats.uniform(0.8, 1.5) + 0.2 * (values + values.swapaxes(-1, -2)) / inner[0]
+            values = (
+                np.eye(inner[0]) * self.floats.uniform(0.8, 1.5) + 0.2 * (values + values.swapaxes(-1, -2)) / inner[0]
+            )
         return values
 
     # --- arrays ---
@@ -270,6 +280,8 @@ class Draw:
         grows = _differentiable(dtype)
         array = self.allocate(data, dtype, grows)
         self.arrays.append(array)
+        if use.stores or use.atomics:
+            self.written.add(id(array))
         if grows:
             array.grad.zero_()
             reads = use.loads or any(
@@ -325,7 +337,7 @@ def _numpy(scalar: Any) -> Any:
 
 def _unit(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     values = rng.normal(size=values.shape)
-    return values / np.linalg.norm(values, axis=-1, keepdims=True)
+    return np.asarray(values / np.linalg.norm(values, axis=-1, keepdims=True))
 
 
 def _name(kind: Any) -> str:
