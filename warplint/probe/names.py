@@ -128,11 +128,13 @@ class Names(abc.ABC):
                 resolved = self._project.resolve(place.module, expr.func, place.scope)
                 if isinstance(resolved, External) and may_call(resolved.name):
                     self._executed_name(expr.func, place, edits, local)
-                    for argument in expr.args:
-                        self._constant(argument, place, edits, local)
-                    for keyword in expr.keywords:
-                        self._constant(keyword.value, place, edits, local)
+                    self._passed(expr, place, edits, local)
                     return
+            elif isinstance(expr.func, ir.Call) and self._is_warp_type(expr.func, place):
+                # a vector or matrix type that is made where it is used
+                self._constant(expr.func, place, edits, local)
+                self._passed(expr, place, edits, local)
+                return
             written = ir.dotted(expr.func) or "..."
             raise Refused(f"the call `{written}(...)` would have to be run")
         if isinstance(expr, ir.Comprehension):
@@ -166,6 +168,19 @@ class Names(abc.ABC):
         raise Refused(
             f"a constant is made by {_article(type(expr).__name__.lower())} expression, which would have to be run"
         )
+
+    def _passed(
+        self, call: ir.Call, place: Place, edits: list[Edit], local: set[str] | frozenset[str] = frozenset()
+    ) -> None:
+        """Checks the arguments of a call."""
+        for argument in call.args:
+            self._constant(argument, place, edits, local)
+        for keyword in call.keywords:
+            self._constant(keyword.value, place, edits, local)
+
+    def _is_warp_type(self, call: ir.Call, place: Place) -> bool:
+        name = self._project.external(place.module, call.func, place.scope)
+        return name is not None and name.startswith("warp.") and may_call(name)
 
     def _executed_name(
         self, expr: ir.Name | ir.Attribute, place: Place, edits: list[Edit], local: set[str] | frozenset[str]

@@ -13,6 +13,8 @@ from warplint.probe.worker.compat import array_class, types
 from warplint.probe.worker.handles import Unsupported, make_handle, make_texture, texture_rank
 from warplint.probe.worker.usage import Path, Usage, Use
 
+# How long arrays of structs are whose elements hold arrays of their own.
+_INSTANCES = 6
 _FLOATS = (wp.float16, wp.float32, wp.float64)
 _INTS = (wp.int8, wp.uint8, wp.int16, wp.uint16, wp.int32, wp.uint32, wp.int64, wp.uint64)
 
@@ -274,6 +276,13 @@ class Draw:
             textures = [make_texture(dtype, self.ints, self.device) for _ in range(shape[0])]
             self.keep += textures
             return wp.array(textures, dtype=dtype, device=self.device)
+        if _holds_objects(dtype):
+            if kind.ndim != 1:
+                raise Unsupported(
+                    f"argument `{path[0]}` is a {kind.ndim}-dimensional array of structs that hold arrays"
+                )
+            instances = [self.value((*path, "[]"), dtype) for _ in range(min(shape[0], _INSTANCES))]
+            return wp.array(instances, dtype=dtype, device=self.device)
         use = self.usage.uses.get(path, Use())
         element = (*path, "[]")
         data = self.contents(element, dtype, shape)
@@ -307,8 +316,6 @@ class Draw:
         if hasattr(dtype, "vars") and hasattr(dtype, "cls"):
             data = np.zeros(shape, dtype=dtype.numpy_dtype())
             for name, variable in dtype.vars.items():
-                if types.is_array(variable.type):
-                    raise Unsupported(f"argument `{path[0]}` is an array of structs that hold arrays")
                 data[name] = self.contents((*path, name), variable.type, shape)
             return data
         if getattr(dtype, "_wp_scalar_type_", None) is not None:
@@ -322,6 +329,14 @@ class Draw:
                 return np.full(shape, int(self.handle(use.handle)), dtype=np.uint64)
             return self.integers(use, shape).astype(_numpy(dtype))
         raise Unsupported(f"argument `{path[0]}` has elements of type {_name(dtype)}, for which no value can be made")
+
+
+def _holds_objects(dtype: Any) -> bool:
+    """Whether elements are structs with arrays or textures in them, which no host array can hold."""
+    if not (hasattr(dtype, "vars") and hasattr(dtype, "cls")):
+        return False
+    kinds = [variable.type for variable in dtype.vars.values()]
+    return any(types.is_array(kind) or texture_rank(kind) or _holds_objects(kind) for kind in kinds)
 
 
 def _differentiable(dtype: Any) -> bool:
