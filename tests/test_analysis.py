@@ -26,7 +26,7 @@ class BrokenProject:
 
 
 def test_an_internal_error_is_one_line_with_its_traceback_beside() -> None:
-    result = analysis.analyse_file(BrokenProject(), Path("/a.py"))  # type: ignore[arg-type]
+    result = analysis.analyse_file(BrokenProject(), analysis.Work(Path("/a.py")))  # type: ignore[arg-type]
     assert result.facts == ()
     (problem,) = result.problems
     assert problem.message == (
@@ -51,10 +51,10 @@ def test_a_process_that_dies_costs_the_file_that_killed_it(tmp_path: Path, monke
         path.write_text("")
     deadly = files[37]
 
-    def analyse_file(project: Project, path: Path) -> analysis.FileAnalysis:
-        if path == deadly:
+    def analyse_file(project: Project, work: analysis.Work, uses: object) -> analysis.FileAnalysis:
+        if work.path == deadly:
             os.kill(os.getpid(), signal.SIGKILL)
-        return analysis.FileAnalysis(path)
+        return analysis.FileAnalysis(work.path)
 
     monkeypatch.setattr(analysis, "analyse_file", analyse_file)
     results = analysis.analyse_files(files, open_project(), {}, jobs=2)
@@ -70,5 +70,63 @@ def test_a_project_can_be_sent_to_a_process_that_is_not_forked(tmp_path: Path) -
     project = open_project()
     project.load(path)
     copy = pickle.loads(pickle.dumps(project))
-    kinds = [fact.kind for fact in analysis.analyse_file(copy, path).facts]
-    assert kinds == [fact.kind for fact in analysis.analyse_file(project, path).facts] != []
+    kinds = [fact.kind for fact in analysis.analyse_file(copy, analysis.Work(path)).facts]
+    assert kinds == [fact.kind for fact in analysis.analyse_file(project, analysis.Work(path)).facts] != []
+
+
+CONSTANT_FACTOR = """
+import numpy as np
+import warp as wp
+
+@wp.kernel
+def scale(factor: wp.array(dtype=float), y: wp.array(dtype=float)):
+    y[wp.tid()] *= factor[wp.tid()]
+
+def run():
+    factor = wp.array(np.ones(3), dtype=float, requires_grad={flag})
+    y = wp.ones(3, dtype=float, requires_grad=True)
+    loss = wp.ones(1, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(scale, dim=3, inputs=[factor], outputs=[y])
+    tape.backward(grads={{y: y}})
+"""
+
+
+@pytest.mark.parametrize(("flag", "kinds"), [("True", ["array-augmented-assignment"]), ("False", [])])
+def test_a_factor_that_every_tape_passes_without_gradient_loses_nothing(
+    tmp_path: Path, flag: str, kinds: list[str]
+) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(CONSTANT_FACTOR.format(flag=flag))
+    (result,) = analysis.analyse_files([path], open_project(), {}, jobs=1)
+    assert [fact.kind for fact in result.facts] == kinds
+    assert all(fact.reach == "taped" for fact in result.facts)
+
+
+SEVERED_BESIDE_IN_PLACE = """
+
+def cut():
+    factor = wp.array(np.ones(3), dtype=float, requires_grad=True)
+    between = wp.zeros(3, dtype=float)
+    loss = wp.zeros(3, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(double, dim=3, inputs=[factor], outputs=[between])
+        wp.launch(triple, dim=3, inputs=[between], outputs=[loss])
+        wp.launch(scale, dim=3, inputs=[factor], outputs=[loss])
+    tape.backward(grads={loss: loss})
+
+@wp.kernel
+def double(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    y[wp.tid()] = 2.0 * x[wp.tid()]
+
+@wp.kernel
+def triple(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    y[wp.tid()] = 3.0 * x[wp.tid()]
+"""
+
+
+def test_what_a_kernel_does_does_not_depend_on_who_launches_it(tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(CONSTANT_FACTOR.format(flag="False") + SEVERED_BESIDE_IN_PLACE)
+    (result,) = analysis.analyse_files([path], open_project(), {}, jobs=1)
+    assert sorted(fact.kind for fact in result.facts) == ["array-augmented-assignment", "missing-requires-grad"]

@@ -4,7 +4,8 @@
 
 Signatures come from Warp's registry of built-ins. Which operand *values* an adjoint reads, and which operands get
 a gradient at all, comes from the bodies of the ``adj_*`` functions in Warp's native headers. A built-in whose adjoint
-cannot be read (tiles, queries, library calls) gets no entry for it, and the analysis then assumes that every value is needed.
+cannot be read (tiles, queries, library calls) gets no entry for it, and the analysis then assumes that every value is
+needed.
 """
 
 from __future__ import annotations
@@ -168,6 +169,9 @@ def adjoints(folder: Path) -> Iterator[tuple[str, list[str], str]]:
             yield match[1], _parameter_names(text[match.end() : close]), text[opening + 1 : end]
 
 
+#: Stands for the function's own result among the operands.
+RESULT = -1
+
 #: Which operands' values each operand's adjoint reads, by the function's name and its number of operands.
 Needs = dict[tuple[str, int], dict[int, set[int]]]
 
@@ -182,7 +186,7 @@ def needs(parameters: list[str], body: str, arity: int, known: Needs) -> dict[in
         return None
     primal = {name: {index} for index, name in enumerate(parameters[:arity])}
     for name in parameters[arity:adjoint_at]:
-        primal[name] = set(range(arity))  # a result: it is recomputed from every operand
+        primal[name] = {RESULT, *range(arity)}  # a result: it is recomputed from every operand
     targets = {name: index for index, name in enumerate(parameters[adjoint_at : adjoint_at + arity])}
     body = re.sub(r"\bprintf\s*\([^;]*;", ";", body)
     body = re.sub(r"if\s*\([^;{}]*isfinite[^{};]*\)\s*(?:\{[^{}]*\}|;)", ";", body)
@@ -227,7 +231,8 @@ def needs(parameters: list[str], body: str, arity: int, known: Needs) -> dict[in
                     if answer is None:
                         return None
                     for index, text in enumerate(arguments[first : first + count]):
-                        read = set().union(*(values(arguments[at]) for at in answer.get(index, ())), set())
+                        read = {at for at in answer.get(index, ()) if at == RESULT}
+                        read.update(*(values(arguments[at]) for at in answer.get(index, ()) if at != RESULT))
                         for word in re.findall(r"\badj_\w+", text):
                             if word in targets:
                                 found.setdefault(targets[word], set()).update(read)

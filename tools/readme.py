@@ -34,9 +34,10 @@ def renewed(text: str) -> str:
 
 
 def normalized(text: str) -> str:
-    """``text`` without what differs between machines and versions: the digits of measured numbers, Warp's version."""
+    """``text`` without what differs between machines: measured numbers, Warp's version, and where lines are wrapped."""
     text = re.sub(r"Warp \d+(\.\d+)*", "Warp N", text)
-    return re.sub(r"-?\d+(\.\d+)?e[+-]?\d+|-?\d+\.\d+", "N", text)
+    text = re.sub(r"-?\d+(\.\d+)?e[+-]?\d+|-?\d+\.\d+", "N", text)
+    return " ".join(text.split())
 
 
 def main() -> int:

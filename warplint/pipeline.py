@@ -59,7 +59,7 @@ def run(options: Options, stdin: bytes | None = None, progress: Progress | None 
 
     # 3. What is in them.
     project = open_project(_import_roots(named))
-    analyses = analyse_files(files, project, contents, options.jobs or available_cpus())
+    analyses = analyse_files(files, project, contents, options.jobs or available_cpus(), selection.wanted)
 
     # 4. What the rules make of it.
     findings = selection.findings(fact for analysis in analyses for fact in analysis.facts)

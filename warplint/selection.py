@@ -58,6 +58,10 @@ class RuleSelection:
             found += matcher.findings(some, self._selected(configuration))
         return sorted(found, key=lambda finding: (str(finding.location.path), finding.location.span, finding.rule))
 
+    def wanted(self, facts: Iterable[Fact]) -> list[Fact]:
+        """Those of ``facts`` that some rule makes a finding of."""
+        return [finding.fact for finding in self.findings(facts)]
+
     def rules_of(self, findings: Iterable[Finding]) -> Mapping[str, Rule]:
         """The rules of ``findings`` by id."""
         wanted = {finding.rule for finding in findings}

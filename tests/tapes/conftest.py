@@ -18,7 +18,7 @@ from warplint.tapes import analyse
 RULES = {"missing-requires-grad": "WP301", "window-backward": "WP401"}
 _EXPECT = re.compile(r"#\s*expect:\s*(WP\d+)")
 
-HEADER = '''\
+HEADER = """\
 import functools
 from dataclasses import dataclass, field
 
@@ -89,7 +89,7 @@ def descend(p: wp.array(dtype=float), g: wp.array(dtype=float)):
     p[i] = p[i] - 0.1 * g[i]
 
 
-'''
+"""
 
 Found = list[tuple[str, int]]
 
@@ -108,7 +108,11 @@ def facts_of(path: Path, data: dict[str, str]) -> list[Fact]:
 
 def marks(name: str, text: str) -> Found:
     """The rules that the lines of ``text`` expect."""
-    return [(f"{name}:{match[1]}", number) for number, line in enumerate(text.split("\n"), 1) for match in _EXPECT.finditer(line)]
+    return [
+        (f"{name}:{match[1]}", number)
+        for number, line in enumerate(text.split("\n"), 1)
+        for match in _EXPECT.finditer(line)
+    ]
 
 
 @pytest.fixture

@@ -36,7 +36,11 @@ def _path(expr: ir.Expr, parameters: set[str], aliases: dict[str, Path]) -> Path
 
 
 def _whole(parameter: ir.Parameter) -> bool:
-    names = {node.id for node in ir.walk(parameter.annotation) if isinstance(node, ir.Name)} if parameter.annotation else set()
+    names = (
+        {node.id for node in ir.walk(parameter.annotation) if isinstance(node, ir.Name)}
+        if parameter.annotation
+        else set()
+    )
     attrs = (
         {node.attr for node in ir.walk(parameter.annotation) if isinstance(node, ir.Attribute)}
         if parameter.annotation

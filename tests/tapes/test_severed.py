@@ -493,3 +493,44 @@ def test_program_of_a_finding(run: Run) -> None:
     assert kinds[0] is TapeBegin
     assert kinds[1:3] == [Launch, Launch]
     assert kinds[-2:] == [Backward, ReadGradient]
+
+
+def test_flag_that_is_written_out_as_false(run: Run) -> None:
+    facts = run("""
+        x = wp.array([1.0, 2.0], dtype=float, requires_grad=True)
+        ys = []
+        ys.append(wp.zeros(2, dtype=float, requires_grad=False))  # expect: WP301
+        loss = wp.zeros(1, dtype=float, requires_grad=True)
+        with wp.Tape() as tape:
+            wp.launch(square, dim=2, inputs=[x], outputs=[ys[0]])
+            wp.launch(total, dim=2, inputs=[ys[0]], outputs=[loss])
+        tape.backward(loss)
+    """)
+    assert facts[0].attributes["explicit"] is True
+    assert facts[0].attributes["array"] == "ys[...]"
+
+
+def test_attribute_whose_name_is_not_known(run: Run) -> None:
+    # `y` may be the attribute that is set; `z` surely has a gradient before and is taken to have one after
+    run("""
+        class Bag:
+            pass
+
+        def main(names, shapes):
+            bag = Bag()
+            bag.y = wp.zeros(2, dtype=float)
+            bag.z = wp.zeros(2, dtype=float, requires_grad=True)
+            for name in names:
+                setattr(bag, name, wp.zeros(shapes[name], dtype=float, requires_grad=True))
+            x = wp.array([1.0, 2.0], dtype=float, requires_grad=True)
+            lost = wp.zeros(2, dtype=float)  # expect: WP301
+            loss = wp.zeros(1, dtype=float, requires_grad=True)
+            with wp.Tape() as tape:
+                wp.launch(square, dim=2, inputs=[x], outputs=[bag.y])
+                wp.launch(square, dim=2, inputs=[bag.y], outputs=[bag.z])
+                wp.launch(square, dim=2, inputs=[x], outputs=[lost])
+                wp.launch(total, dim=2, inputs=[bag.z], outputs=[loss])
+                wp.launch(total, dim=2, inputs=[lost], outputs=[loss])
+            tape.backward(loss)
+            print(x.grad.numpy())
+    """)

@@ -171,40 +171,60 @@ WINDOW_BODY = """
 
 
 def test_update_in_every_window(run: Run) -> None:
-    run(SETUP + "        def main():\n" + WINDOW_BODY + """
+    run(
+        SETUP
+        + "        def main():\n"
+        + WINDOW_BODY
+        + """
                 optimizer.step([p.grad])
                 tape.zero()
             print(p.numpy())
 
         main()
-    """)
+    """
+    )
 
 
 def test_gradient_used_in_every_window(run: Run) -> None:
-    run(SETUP + "        def main():\n" + WINDOW_BODY + """
+    run(
+        SETUP
+        + "        def main():\n"
+        + WINDOW_BODY
+        + """
                 wp.launch(descend, dim=1, inputs=[p, p.grad])
                 p.grad.zero_()
             print(p.grad.numpy())
 
         main()
-    """)
+    """
+    )
 
 
 def test_gradient_zeroed_by_the_tape_in_every_window(run: Run) -> None:
-    run(SETUP + "        def main():\n" + WINDOW_BODY + """
+    run(
+        SETUP
+        + "        def main():\n"
+        + WINDOW_BODY
+        + """
                 tape.zero()
             print(p.grad.numpy())
 
         main()
-    """)
+    """
+    )
 
 
 def test_gradient_that_nobody_uses(run: Run) -> None:
-    run(SETUP + "        def main():\n" + WINDOW_BODY + """
+    run(
+        SETUP
+        + "        def main():\n"
+        + WINDOW_BODY
+        + """
             print(loss.numpy())
 
         main()
-    """)
+    """
+    )
 
 
 def test_checkpointing_that_seeds_the_carried_adjoint(run: Run) -> None:
@@ -279,6 +299,40 @@ def test_struct_state_and_a_host_round_trip(run: Run) -> None:
                 loss = wp.zeros(1, dtype=float, requires_grad=True)
                 window(state, out, p, loss)
                 state.q.assign(out.q.numpy())
+            return p.grad.numpy()
+
+        main()
+    """)
+
+
+def test_window_in_a_context_manager(run: Run) -> None:
+    run("""
+        from contextlib import contextmanager
+
+        class Recorder:
+            def __init__(self):
+                self.loss = wp.zeros(1, dtype=float, requires_grad=True)
+
+            @contextmanager
+            def window(self):
+                tape = wp.Tape()
+                with tape:
+                    yield self.loss
+                tape.backward(self.loss)  # expect: WP401
+
+        def batches(count):
+            for k in range(count):
+                yield k
+
+        def main():
+            p = wp.array([0.5], dtype=float, requires_grad=True)
+            now, then = wp.ones(3, dtype=float, requires_grad=True), wp.ones(3, dtype=float, requires_grad=True)
+            recorder = Recorder()
+            for k in batches(5):
+                with recorder.window() as loss:
+                    wp.launch(combine, dim=3, inputs=[now, p], outputs=[then])
+                    wp.launch(total, dim=3, inputs=[then], outputs=[loss])
+                now, then = then, now
             return p.grad.numpy()
 
         main()

@@ -46,6 +46,8 @@ def read(text: str, first_line: int = 1) -> tuple[ir.Stmt, ...]:
     except cst.ParserSyntaxError as error:
         line, column = error.raw_line, error.raw_column + 1
         raise SyntaxError(error.message, (None, line + first_line - 1, column, error.context)) from None
+    except cst.CSTValidationError as error:
+        raise SyntaxError(str(error), (None, first_line, 1, None)) from None
     except UnicodeError as error:
         raise SyntaxError(f"the text is not valid Unicode: {error}", (None, first_line, 1, None)) from None
     # A module fresh from the parser holds no node twice, so it need not be copied.
@@ -57,10 +59,7 @@ def read(text: str, first_line: int = 1) -> tuple[ir.Stmt, ...]:
     reader = _Visitor(positions, first_line - 1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # invalid escapes are not our subject
-        try:
-            wrapper.module.visit(reader)
-        except cst.CSTValidationError as error:
-            raise SyntaxError(str(error), (None, first_line, 1, None)) from None
+        wrapper.module.visit(reader)
     return reader.statements(wrapper.module.body)
 
 

@@ -1,14 +1,15 @@
 """Analysis of the bodies of kernels and funcs: what their adjoints get wrong, and what they do to their arguments.
 
-``analyse`` establishes facts, ``effects`` summarises a definition for the tape analysis. Both keep what they know of a project as long
-as the project lives.
+``analyse`` establishes facts, ``effects`` summarises a definition for the tape analysis. Both keep what they know of a
+project as long as the project lives.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path as FilePath
 
-from warplint.ir.effects import EffectSummary
+from warplint.ir.effects import EffectSummary, KernelUse
 from warplint.ir.facts import Fact
 from warplint.kernels import activity
 from warplint.kernels.callers import Callers
@@ -55,7 +56,7 @@ class Analysis:
                     yield fact
 
     def _closed(self, definition: Definition, kernel: bool, closure: Closure, options: Options) -> Iterator[Fact]:
-        trace = execute(self.knowledge, definition, closure, options)
+        trace = execute(self.knowledge, definition, closure)
         if trace is None:
             return
         found = list(self._facts(trace, () if kernel else None, closure, options, ()))
@@ -70,9 +71,10 @@ class Analysis:
         differentiated = [
             kernel for kernel in kernels if self.knowledge.decorations.options(kernel).backward is not False
         ]
-        if kernels and not differentiated:
-            return
-        if not kernels and options.backward is not True:
+        if options.backward is not True:
+            # The module is meant to run forward only: just kernels that ask for an adjoint themselves count.
+            differentiated = [kernel for kernel in differentiated if self.knowledge.decorations.explicit(kernel)]
+        if not differentiated and (kernels or options.backward is not True):
             return
         positions = self.callers.sources(definition)
         inputs = None if positions is None else {trace.parameters[p][2] for p in positions if p < len(trace.parameters)}
@@ -86,7 +88,8 @@ class Analysis:
         options: Options,
         callers: Iterable[Definition],
     ) -> Iterator[Fact]:
-        active = activity.analyse(self.knowledge, trace, None if inputs is None else frozenset(inputs))
+        constant = activity.without_gradient(self.knowledge, trace)
+        active = activity.analyse(self.knowledge, trace, None if inputs is None else frozenset(inputs), constant)
         facts = Facts(self.knowledge, trace, active, closure, tuple(callers), options.component_overwrites)
         yield from facts.all()
 
@@ -102,7 +105,7 @@ class Analysis:
         if role not in ("kernel", "func"):
             return None
         options = self.knowledge.decorations.options(definition)
-        trace = execute(self.knowledge, definition, self.knowledge.factories.closures(definition)[0], options)
+        trace = execute(self.knowledge, definition, self.knowledge.factories.closures(definition)[0])
         if trace is None:
             return None
         active = activity.analyse(self.knowledge, trace, () if role == "kernel" else None)
@@ -117,9 +120,16 @@ def analysis(project: Project) -> Analysis:
     return found
 
 
-def analyse(project: Project, module: Module) -> Iterable[Fact]:
-    """The facts of every kernel and func in ``module``."""
-    return analysis(project).module(module)
+def analyse(
+    project: Project, module: Module, uses: Mapping[tuple[FilePath, str], KernelUse] | None = None
+) -> Iterable[Fact]:
+    """The facts of every kernel and func in ``module``.
+
+    ``uses`` says how host code uses kernels (by path and qualified name); pass the same for every module of a project.
+    """
+    found = analysis(project)
+    found.knowledge.uses = uses or {}
+    return found.module(module)
 
 
 def effects(project: Project, definition: Definition) -> EffectSummary | None:

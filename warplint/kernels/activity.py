@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from warplint.kernels import builtins
 from warplint.kernels.knowledge import Knowledge
+from warplint.kernels.layout import parts
 from warplint.kernels.trace import Operation, Trace
 from warplint.source.project import Definition
 
@@ -55,14 +56,16 @@ def needs(knowledge: Knowledge, operation: Operation, position: int) -> tuple[in
     return builtins.needs(operation.name, position, len(operation.operands))
 
 
-def analyse(knowledge: Knowledge, trace: Trace, sources: Collection[int] | None) -> Activity:
+def analyse(
+    knowledge: Knowledge, trace: Trace, sources: Collection[int] | None, constant: Collection[int] = ()
+) -> Activity:
     """The activity of a trace. ``sources`` are the operations of the parameters that are differentiable inputs;
-    None: arrays, and in a func all parameters."""
+    None: arrays, and in a func all parameters. ``constant`` are operations that hold no gradient all the same."""
     operations = trace.operations
     edges = [receives(knowledge, operation) for operation in operations]
     varied = bytearray(len(operations))
     useful = bytearray(len(operations))
-    _forward(knowledge, trace, edges, varied, sources)
+    _forward(knowledge, trace, edges, varied, sources, constant)
     _backward(knowledge, trace, edges, useful)
     return Activity(varied, useful)
 
@@ -73,6 +76,7 @@ def _forward(
     edges: list[tuple[int, ...]],
     varied: bytearray,
     sources: Collection[int] | None,
+    constant: Collection[int],
 ) -> None:
     differentiable = knowledge.types.differentiable
     operations = trace.operations
@@ -83,7 +87,7 @@ def _forward(
         for operation in operations:
             index = operation.index
             name = operation.name
-            if varied[index]:
+            if varied[index] or index in constant:
                 continue
             if name == "parameter":
                 if operation.type.kind == "array":
@@ -100,14 +104,35 @@ def _forward(
                 continue
             elif operation.type.kind == "array":
                 # an array in a struct is an input whatever the struct's other fields are
-                found = differentiable(operation.type) if name == "field" else varied[operation.operands[0]] == 1
+                if name == "field" or not operation.operands:
+                    found = differentiable(operation.type)
+                else:
+                    found = bool(varied[operation.operands[0]])
             else:
                 found = any(varied[operation.operands[position]] for position in edges[index]) and differentiable(
                     operation.type
                 )
+                if found and name == "extract":
+                    found = any(varied[part] for part in parts(trace, operation))
             if found:
                 varied[index] = 1
                 changed = True
+
+
+def without_gradient(knowledge: Knowledge, trace: Trace) -> frozenset[int]:
+    """The operations that are arrays which no tape passes with a gradient: a kernel's parameters, or fields of them.
+
+    This is for judging a kernel by its use. What a kernel does to its arguments does not depend on who launches it.
+    """
+    definition = trace.definition
+    use = knowledge.uses.get((definition.module.path, definition.qualname))
+    if use is None or not use.constant:
+        return frozenset()
+    paths: dict[int, tuple[str, ...]] = {index: (name,) for name, _, index in trace.parameters}
+    for operation in trace.operations:
+        if operation.name == "field" and operation.operands[0] in paths:
+            paths[operation.index] = (*paths[operation.operands[0]], str(operation.detail))
+    return frozenset(index for index, path in paths.items() if path in use.constant)
 
 
 def _backward(knowledge: Knowledge, trace: Trace, edges: list[tuple[int, ...]], useful: bytearray) -> None:
@@ -121,9 +146,7 @@ def _backward(knowledge: Knowledge, trace: Trace, edges: list[tuple[int, ...]], 
                 if not _holds_floats(knowledge, trace, operation):
                     continue
                 targets: tuple[int, ...] = (operation.operands[-1],)
-            elif name == "return":
-                targets = operation.operands
-            elif name in _ARRAY_SINKS:
+            elif name == "return" or name in _ARRAY_SINKS:
                 targets = operation.operands
             elif name == "call":
                 targets = tuple(operation.operands[position] for position in edges[operation.index])

@@ -28,6 +28,9 @@ from warplint.kernels.types import (
     vector,
 )
 
+#: Stands for the operation's own result where operand values are listed.
+RESULT = -1
+
 # The adjoints of these are overloaded for so many types that the headers give no single answer.
 _NEEDS: dict[str, dict[int, tuple[int, ...]]] = {
     "add": {0: (), 1: ()},
@@ -37,7 +40,7 @@ _NEEDS: dict[str, dict[int, tuple[int, ...]]] = {
     "copy": {0: ()},
     "float": {0: ()},
     "mul": {0: (1,), 1: (0,)},
-    "div": {0: (1,), 1: (0, 1)},
+    "div": {0: (1,), 1: (0, 1, RESULT)},
     "dot": {0: (1,), 1: (0,)},
     "tensordot": {0: (1,), 1: (0,)},
     "min": {0: (0, 1), 1: (0, 1)},
@@ -111,15 +114,24 @@ def receives(name: str, count: int) -> tuple[int, ...]:
 def needs(name: str, operand: int, count: int) -> tuple[int, ...]:
     """The positions of the operands whose values the adjoint of ``operand`` reads."""
     if name in _NEEDS:
-        return tuple(index for index in _NEEDS[name].get(operand, ()) if index < count)
+        return tuple(index for index in _NEEDS[name].get(operand, ()) if 0 <= index < count)
     if name in LINEAR:
         return ()
     entry = _table().get(name)
     if entry is not None:
         read = entry.get("needs", {}).get(str(count))
         if read is not None:
-            return tuple(read.get(str(operand), ()))
+            return tuple(index for index in read.get(str(operand), ()) if index != RESULT)
     return tuple(range(count))
+
+
+def needs_result(name: str, operand: int, count: int) -> bool:
+    """Whether the adjoint of ``operand`` reads the operation's own result."""
+    if name in _NEEDS:
+        return RESULT in _NEEDS[name].get(operand, ())
+    entry = _table().get(name)
+    read = entry.get("needs", {}).get(str(count)) if entry is not None else None
+    return read is not None and RESULT in read.get(str(operand), ())
 
 
 # --- result types ----------------------------------------------------------------------------------
@@ -168,7 +180,7 @@ def _matches(token: str, type_: Type) -> bool:
 
 
 def arithmetic(name: str, left: Type, right: Type) -> Type:
-    """The result of ``left`` operator ``right``, for ``add``, ``sub``, ``mul``, ``div``, ``mod``, ``floordiv``, ``pow``."""
+    """The type of ``left`` operator ``right``; ``name`` is ``add``, ``sub``, ``mul``, ``div``, ..."""
     kinds = (left.kind, right.kind)
     if "tile" in kinds:
         return left if left.kind == "tile" else right

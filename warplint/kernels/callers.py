@@ -90,13 +90,13 @@ class Callers:
             kernel = knowledge.decorations.role(caller) == "kernel"
             if kernel and options.backward is False:
                 continue
-            trace = execute(knowledge, caller, knowledge.factories.closures(caller)[0], options)
+            trace = execute(knowledge, caller, knowledge.factories.closures(caller)[0])
             if trace is None:
                 self._sources.pop(key)
                 return None
             positions: frozenset[int] | None = frozenset() if kernel else self.sources(caller)
             inputs = None if positions is None else {trace.parameters[position][2] for position in positions}
-            active = activity.analyse(knowledge, trace, inputs)
+            active = activity.analyse(knowledge, trace, inputs, activity.without_gradient(knowledge, trace))
             for operation in trace.operations:
                 if operation.name == "call" and operation.detail == definition:
                     found |= {at for at, operand in enumerate(operation.operands) if active.varied[operand]}

@@ -1,7 +1,7 @@
 """Components of local vectors, matrices, quaternions and transforms that are stored over a differentiable value.
 
-A component store changes the composite in place, and its adjoint passes on the component's gradient without clearing it. What
-the component held before then gets that gradient too.
+A component store changes the composite in place, and its adjoint passes on the component's gradient without clearing
+it. What the component held before then gets that gradient too.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from warplint.kernels.activity import Activity
+from warplint.kernels.layout import flat, overlap
 from warplint.kernels.trace import Component, Insert, Operation, Trace
 
 
@@ -42,7 +43,7 @@ class Components:
                 yield Overwrite(operation.index, previous)
 
     def previous(self, index: int, component: Component, store: Operation) -> int | None:
-        """The operation that gave ``component`` of the composite ``index`` a differentiable value, None if nothing did."""
+        """The operation that gave ``component`` of composite ``index`` a differentiable value, None if nothing did."""
         return self._search(index, component, store.frame, set())
 
     def _search(self, index: int, component: Component, frame: int, seen: set[int]) -> int | None:
@@ -55,10 +56,9 @@ class Components:
         if name in ("insert", "insert_add"):
             insert = operation.detail
             assert isinstance(insert, Insert)
-            relation = _overlap(insert.component, component)
-            if relation != "apart" and self._active.varied[operands[-1]]:
-                if relation == "same":
-                    return index
+            relation = overlap(insert.component, component)
+            if relation == "same" and self._active.varied[operands[-1]]:
+                return index
             if relation == "same" and name == "insert" and insert.component == component:
                 # a constant came last; what was there before still gets its gradient through this store's own defect
                 return None
@@ -101,9 +101,9 @@ class Components:
         for size in sizes:
             total *= size
         if scalars and sizes and len(parts) == total:
-            flat = _flat(component, sizes)
-            if flat is not None:
-                return operation.index if any(self._active.varied[parts[at]] for at in flat) else None
+            positions = flat(component, sizes)
+            if positions is not None:
+                return operation.index if any(self._active.varied[parts[at]] for at in positions) else None
             return None  # a component that is chosen at run time
         if operation.type.kind == "transform" and len(parts) == 2:
             first = component[0]
@@ -114,36 +114,3 @@ class Components:
         if len(parts) == 1 and operations[parts[0]].type.kind == operation.type.kind:
             return self._search(parts[0], component, frame, seen)
         return operation.index
-
-
-def _overlap(stored: Component, asked: Component) -> str:
-    """``same``: the store certainly covers (part of) the component, ``apart``: certainly not, else ``unknown``."""
-    relation = "same"
-    for one, other in zip(stored, asked, strict=False):
-        if one == other:
-            continue
-        first, second = _bounds(one), _bounds(other)
-        if first is None or second is None:
-            relation = "unknown"
-        elif first[1] <= second[0] or second[1] <= first[0]:
-            return "apart"
-    return relation
-
-
-def _bounds(part: object) -> tuple[int, int] | None:
-    if isinstance(part, int):
-        return (part, part + 1)
-    if isinstance(part, tuple) and isinstance(part[0], int):
-        return (part[0], int(part[1]))
-    return None
-
-
-def _flat(component: Component, sizes: tuple[int, ...]) -> list[int] | None:
-    """The positions of a component's scalars in row-major order, None if not known."""
-    positions = [0]
-    for axis, size in enumerate(sizes):
-        bounds = _bounds(component[axis]) if axis < len(component) else (0, size)
-        if bounds is None:
-            return None
-        positions = [position * size + at for position in positions for at in range(*bounds) if at < size]
-    return positions

@@ -229,12 +229,24 @@ class Factories:
         return found
 
 
+_CALLED = re.compile(r"\b[A-Za-z_]\w*(?=\()")
+
+
+def _called_names(project: Project, module: Module) -> set[str]:
+    """The names that stand before a bracket anywhere in a module."""
+    key = (_CALLED, module.path)
+    found = project.kept.get(key)
+    if not isinstance(found, set):
+        found = project.kept[key] = set(_CALLED.findall(module.text))
+    return found
+
+
 def mentions(project: Project, name: str) -> list[tuple[Module, Any]]:
     """The regions of all modules read so far whose text contains ``name`` directly before a bracket."""
     found = []
     needle = re.compile(rf"(?<!\w){name}\(")
     for module in project.modules():
-        if f"{name}(" not in module.text:
+        if name not in _called_names(project, module):
             continue
         for region in module.regions:
             match = needle.search(module.text, region.start, region.end)

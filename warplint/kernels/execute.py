@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -26,17 +27,21 @@ class _Loop:
     """The loop that is being executed, and what locals held where it was continued or left."""
 
     frame: int
-    continues: list[tuple[int | None, dict[str, int]]] = field(default_factory=list)
+    continues: list[tuple[int | None, Span, dict[str, int]]] = field(default_factory=list)
     breaks: list[dict[str, int]] = field(default_factory=list)
 
 
-def execute(knowledge: Knowledge, definition: Definition, closure: Closure, options: Options) -> Trace | None:
-    """The trace of a kernel or func, None if its loops unroll to more than is analysed."""
-    body = _Body(knowledge, definition, closure, options)
-    try:
-        return body.run()
-    except TooLarge:
-        return None
+def execute(knowledge: Knowledge, definition: Definition, closure: Closure) -> Trace | None:
+    """The trace of a kernel or func, None if its loops unroll to more than is analysed. Traces are kept."""
+    key = (definition.module.path, definition.qualname, definition.node.span.line, repr(sorted(closure.items())))
+    if key in knowledge.traces:
+        return knowledge.traces[key]
+    body = _Body(knowledge, definition, closure, knowledge.decorations.options(definition))
+    trace: Trace | None = None
+    with contextlib.suppress(TooLarge):
+        trace = body.run()
+    knowledge.traces[key] = trace
+    return trace
 
 
 class _Body(Stores):
@@ -93,7 +98,8 @@ class _Body(Stores):
             return "return"
         elif isinstance(node, ir.Continue):
             if self._loops:
-                self._loops[-1].continues.append((self._condition_here(), dict(self.symbols)))
+                here = self.trace.frames[self.frame]
+                self._loops[-1].continues.append((here.condition, here.span, dict(self.symbols)))
             return "continue"
         elif isinstance(node, ir.Break):
             if self._loops:
@@ -105,9 +111,6 @@ class _Body(Stores):
         elif isinstance(node, (ir.With, ir.Try, ir.Match)):
             self.incomplete()
         return None
-
-    def _condition_here(self) -> int | None:
-        return self.trace.frames[self.frame].condition
 
     def _assign(self, node: ir.Assign) -> None:
         if len(node.targets) != 1:
@@ -213,9 +216,9 @@ class _Body(Stores):
             self._loops.append(loop)
             jump = self.block(node.body)
             self._loops.pop()
-            for condition, symbols in loop.continues:
+            for condition, span, symbols in loop.continues:
                 if condition is not None and jump != "continue":
-                    self.symbols = self._merge(condition, symbols, self.symbols, node.span)
+                    self.symbols = self._merge(condition, symbols, self.symbols, span)
             if jump in ("return", "break"):
                 return "return" if jump == "return" else None
         return None
@@ -267,11 +270,11 @@ class _Body(Stores):
         following: dict[str, int] = {}
         for name, head in carried.items():
             value = ends.get(name, head)
-            for condition, symbols in loop.continues:
+            for condition, span, symbols in loop.continues:
                 there = symbols.get(name, head)
                 if there == value or condition is None or jump == "continue":
                     continue
-                value = self.emit("phi", (condition, there, value), self.type_of(head), node.span, None, name)
+                value = self.emit("phi", (condition, there, value), self.type_of(head), span, None, name)
             operations[head].operands = (before[name], value)
             following[name] = value
             if operations[head].type.kind == "unknown":

@@ -30,6 +30,14 @@ _SPELLED = {
     "compare": "comparison",
 }
 
+#: The kinds of facts that lost values make, by kind of loss and what they are read as.
+_KINDS = {
+    ("carried", "index"): "carried-index",
+    ("result", ""): "loop-result-used",
+    ("overwritten", ""): "array-overwritten",
+    ("scratch", ""): "kernel-scratch-array",
+}
+
 
 class Facts:
     """Makes the facts of one trace."""
@@ -61,6 +69,7 @@ class Facts:
                 yield self._overwrite(overwrite)
         lost = list(LostValues(self._knowledge, self._trace, self._active).find())
         yield from self._carried(lost)
+        yield from self._others(lost)
         for found in unselected(self._knowledge, self._trace, self._active):
             yield self._unselected(found)
 
@@ -151,7 +160,7 @@ class Facts:
         for (loop, variable), items in groups.items():
             items.sort(key=lambda item: (item.via == "order", item.reader))
             first = items[0]
-            span = self._place(first)
+            span = first.place
             if span in places:
                 continue
             places.add(span)
@@ -170,7 +179,7 @@ class Facts:
             if update is not None and update != span:
                 labels.append(self._label(update, f"`{variable}` is overwritten here"))
             for item in items[1:]:
-                other = self._place(item)
+                other = item.place
                 if all(label.location.span != other for label in labels):
                     labels.append(self._label(other, "read here as well"))
             reader = operations[first.reader]
@@ -183,13 +192,6 @@ class Facts:
             }
             yield self._fact("loop-carried-value", span, attributes, labels[:6])
 
-    def _place(self, item: Lost) -> Span:
-        operations = self._trace.operations
-        reader = operations[item.reader]
-        if item.via == "condition":
-            return operations[item.value].span
-        return reader.span
-
     def _update(self, head: Operation) -> Span | None:
         operations = self._trace.operations
         if len(head.operands) < 2:
@@ -199,6 +201,38 @@ class Facts:
             _, then, orelse = operations[index].operands
             index = then if then != head.index else orelse
         return operations[index].span if index != head.index else None
+
+    # --- the other losses ---
+
+    def _others(self, lost: list[Lost]) -> Iterator[Fact]:
+        """Lost values of the kinds that no loop carries: one fact for each reader."""
+        operations = self._trace.operations
+        seen: set[tuple[str, Span]] = set()
+        for item in lost:
+            origin = operations[item.loss.origin]
+            kind = _KINDS.get((item.loss.kind, item.via), _KINDS.get((item.loss.kind, ""), ""))
+            if item.loss.kind == "mutated":
+                kind = "loop-result-used" if origin.name == "loop" else "component-stored-after-read"
+            if kind == "" or (kind, item.place) in seen:
+                continue
+            overwriter = operations[item.loss.overwriter] if item.loss.overwriter is not None else None
+            write = written(overwriter) if overwriter is not None else None
+            if write is not None and write.old is not None and write.old == item.loss.origin:
+                continue  # one statement reads and overwrites: in-place array math
+            seen.add((kind, item.place))
+            labels = [self._label(item.place, "its adjoint needs a value that is gone")]
+            if origin.span != item.place:
+                labels.append(self._label(origin.span, "the value comes from here"))
+            if overwriter is not None:
+                labels.append(self._label(overwriter.span, "overwritten here"))
+            attributes: dict[str, object] = {
+                "variable": origin.variable or "",
+                "target": write.target if write is not None else "",
+                "operation": _SPELLED.get(operations[item.reader].name, operations[item.reader].name),
+                "needs": item.via,
+                "active": True,
+            }
+            yield self._fact(kind, item.place, attributes, labels)
 
     # --- where ---
 

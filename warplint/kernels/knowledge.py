@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from warplint.ir.effects import KernelUse
 from warplint.kernels.constants import Constants, Factories
 from warplint.kernels.options import Decorations
 from warplint.kernels.types import UNKNOWN_TYPE, Type, Types
@@ -12,6 +14,7 @@ from warplint.source.project import Definition, Project
 
 if TYPE_CHECKING:
     from warplint.kernels.summaries import Summary
+    from warplint.kernels.trace import Trace
 
 #: Version of Warp whose code generator is mirrored, unless another one is asked for.
 WARP_VERSION = (1, 19)
@@ -27,6 +30,10 @@ class Knowledge:
         self.constants = Constants(project)
         self.factories = Factories(project, self.constants)
         self.decorations = Decorations(project, self.constants)
+        #: How host code uses kernels, by path and qualified name, as far as that is known.
+        self.uses: Mapping[tuple[Path, str], KernelUse] = {}
+        #: The traces made so far, None for bodies that were too large.
+        self.traces: dict[object, Trace | None] = {}
         #: Computes the summary of a func; set by ``warplint.kernels.summaries``.
         self.summarise: Callable[[Definition], Summary | None] = lambda definition: None
 

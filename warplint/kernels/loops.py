@@ -64,7 +64,7 @@ def contains_control(body: tuple[ir.Stmt, ...], kinds: tuple[type[ir.Node], ...]
 
 
 def number(builder: Builder, expr: ir.Expr) -> int | None | _Unknown:
-    """The whole number that Warp sees at compile time, None for a value of the run, UNKNOWN where that cannot be told."""
+    """The whole number that Warp sees at compile time, None for a value of the run, UNKNOWN if that is unclear."""
     if isinstance(expr, ir.Constant):
         return expr.value if isinstance(expr.value, int) else None
     if isinstance(expr, ir.Unary) and expr.operator in ("-", "+"):

@@ -1,20 +1,23 @@
 """Lost values: primal values that an adjoint reads and that are not there any more when the reverse sweep runs.
 
 Warp's backward kernel runs the body once more, then goes through it backwards. What this gives back is *not* what the
-forward sweep had in four cases, the *losses*:
+forward sweep had in these cases, the *losses*:
 
-- ``carried``: a local that a dynamic loop carries from one iteration to the next. Locals are not recorded; in the reverse
-  sweep of a ``for`` they advance forward from their first value while the loop variable runs backward, and every adjoint
-  sees the value after the update. In a ``while`` and in loops over queries the iterations run forward once more, so that what was
-  computed in an iteration is right, but the carried local itself holds the value after its update, and
-  the adjoints of the iterations come in the wrong order.
-- ``result``: a local that a dynamic loop sets, after the loop: the loop is not replayed, so it holds what it held before.
+- ``carried``: a local that a dynamic loop carries from one iteration to the next. Locals are not recorded; in the
+  reverse sweep of a ``for`` they advance forward from their first value while the loop variable runs backward, and
+  every adjoint sees the value after the update. In a ``while`` and in loops over queries the iterations run forward
+  once more, so that what was computed in an iteration is right, but the carried local itself holds the value after its
+  update, and the adjoints of the iterations come in the wrong order.
+- ``result``: a local that a dynamic loop sets, after the loop: the loop is not replayed, so it holds what it held
+  before.
+- ``mutated``: a local as it was *before* a dynamic loop that sets it, or before one of its components is stored: both
+  change it in place, so that adjoints of earlier operations see the later value. What was computed from it is right.
 - ``overwritten``: an array element that is written after it was read: arrays are read as they are at the end.
 - ``scratch``: an array made in the kernel itself, which the replay does not fill.
 
-A value computed from a lost value is lost as well. A ``Lost`` is an adjoint that does something (its operand is varied, its
-result useful) and reads a lost value: as a number, as an index, or through the condition of a branch. Rules of the
-catalogue are classes of these.
+A value computed from a lost value is lost as well. A ``Lost`` is an adjoint that does something (its operand is
+varied, its result useful) and reads a lost value: as a number, as an index, or through the condition of a branch.
+Rules of the catalogue are classes of these.
 """
 
 from __future__ import annotations
@@ -23,12 +26,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from warplint.kernels import activity
+from warplint.ir.spans import Span
+from warplint.kernels import activity, builtins, layout
 from warplint.kernels.activity import Activity
 from warplint.kernels.knowledge import Knowledge
-from warplint.kernels.trace import Operation, Trace, Write
+from warplint.kernels.trace import Frame, Insert, Operation, Trace, Write
 
-LossKind = Literal["carried", "result", "overwritten", "scratch"]
+LossKind = Literal["carried", "result", "mutated", "overwritten", "scratch"]
 Via = Literal["value", "index", "condition", "order"]
 
 _EFFECTS = frozenset({"store", "accumulate", "atomic"})
@@ -51,6 +55,7 @@ class Lost:
     reader: int
     value: int
     via: Via
+    place: Span
 
 
 class LostValues:
@@ -65,6 +70,9 @@ class LostValues:
         #: Bit sets of losses: of a value computed from lost ones, and of the carried variable itself.
         self._stale = [0] * count
         self._direct = [0] * count
+        #: The arrays that each loop writes, as far as they were asked for.
+        self._writes: dict[int, set[object]] = {}
+        self._settled: dict[int, frozenset[int]] = {}
 
     def find(self) -> Iterator[Lost]:
         """All lost values, in the order of the operations that read them."""
@@ -93,6 +101,9 @@ class LostValues:
         for operation in trace.operations:
             if operation.name == "loop" and self._kind(operation) != "undecided":
                 own[operation.index] = self._loss(Loss("carried", operation.index))
+                self._direct[operation.operands[0]] |= self._loss(Loss("mutated", operation.index))
+            elif operation.name in ("insert", "insert_add"):
+                self._direct[operation.operands[0]] |= self._loss(Loss("mutated", operation.index))
             elif operation.name == "exit" and self._kind(operation) != "undecided":
                 own[operation.index] = self._loss(Loss("result", operation.index))
             elif operation.index in overwritten:
@@ -109,17 +120,52 @@ class LostValues:
                 bits = own.get(index, 0)
                 if operation.name == "loop":
                     if self._kind(operation) != "for":
-                        self._direct[index] = bits
+                        self._direct[index] |= bits
                         bits = 0
                 elif operation.name == "exit":
                     if self._kind(operation) == "undecided":
                         bits |= self._stale[operation.operands[0]]
                 else:
-                    for operand in operation.operands:
+                    for operand in self._components(operation):
                         bits |= self._stale[operand]
+                        if self._direct[operand] and operation.frame:
+                            bits |= self._replayed_late(operation, self._direct[operand])
                 if bits | self._stale[index] != self._stale[index]:
                     self._stale[index] |= bits
                     changed = True
+
+    def _components(self, operation: Operation) -> tuple[int, ...]:
+        """The values that an operation is computed from: for an extracted component not the whole composite."""
+        if operation.name != "extract":
+            return operation.operands
+        parts = layout.parts(self._trace, operation)
+        source = self._trace.operations[parts[-1]] if parts else None
+        if source is not None and source.name == "loop" and self._untouched(source, operation.detail):
+            parts = (*parts[:-1], source.operands[0])
+        return (*parts, *operation.operands[1:])
+
+    def _untouched(self, head: Operation, component: object) -> bool:
+        """Whether the loop stores only other components of the composite that it carries."""
+        if len(head.operands) < 2 or not isinstance(component, tuple):
+            return False
+        operation = self._trace.operations[head.operands[1]]
+        while operation.name in ("insert", "insert_add"):
+            insert = operation.detail
+            assert isinstance(insert, Insert)
+            if layout.overlap(insert.component, component) != "apart":
+                return False
+            operation = self._trace.operations[operation.operands[0]]
+        return operation.index == head.index
+
+    def _replayed_late(self, operation: Operation, bits: int) -> int:
+        """The losses among ``bits`` that have happened when the reverse sweep runs the operation's loop again."""
+        found = 0
+        for position, loss in enumerate(self._losses):
+            if bits >> position & 1 and loss.kind == "mutated" and operation.index < loss.origin:
+                origin = self._trace.operations[loss.origin].frame
+                if any(not self._trace.inside(origin, loop) for loop in self._trace.loops(operation.frame)):
+                    found |= 1 << position
+        return found
 
     def _kind(self, operation: Operation) -> str:
         frame = operation.detail
@@ -140,9 +186,10 @@ class LostValues:
         for store in stores:
             key = self._element(store, store.operands[:-1])
             for load in loads.get(key, ()):
-                if load.index not in found and (load.index < store.index or self._repeated(load, store)):
-                    if not self._exclusive(load, store):
-                        found[load.index] = store.index
+                if load.index in found or self._exclusive(load, store):
+                    continue
+                if load.index < store.index or self._repeated(load, store):
+                    found[load.index] = store.index
         return found
 
     def _element(self, operation: Operation, operands: tuple[int, ...]) -> object:
@@ -157,7 +204,10 @@ class LostValues:
         return (root, *views, *(operations[at].number for at in operands[1:]))
 
     def _repeated(self, load: Operation, store: Operation) -> bool:
-        """Whether an earlier store hits the element again in a later iteration: the indices do not change in the loop."""
+        """Whether an earlier store hits the element again in a later iteration.
+
+        The indices do not change in the loop.
+        """
         trace = self._trace
         common = set(trace.loops(load.frame)) & set(trace.loops(store.frame))
         return any(
@@ -172,9 +222,29 @@ class LostValues:
         operation = self._trace.operations[index]
         if not self._trace.inside(operation.frame, loop):
             return True
-        if operation.name in ("loop", "exit", "induction", "load", "call", "unknown"):
+        if operation.name in ("loop", "exit", "induction", "call", "unknown"):
+            return False
+        if operation.name == "load" and self._written_in(loop, operation.operands[0]):
             return False
         return all(self._invariant(operand, loop) for operand in operation.operands)
+
+    def _written_in(self, loop: int, array: int) -> bool:
+        """Whether a loop may write the array."""
+        trace = self._trace
+        if loop not in self._writes:
+            roots: set[object] = set()
+            for operation in trace.operations:
+                if operation.name in _EFFECTS and trace.inside(operation.frame, loop):
+                    roots.add(trace.root(operation.operands[0]))
+                elif operation.name in ("call", "unknown") and trace.inside(operation.frame, loop):
+                    roots.update(
+                        trace.root(operand)
+                        for operand in operation.operands
+                        if trace.operations[operand].type.kind in ("array", "struct", "unknown")
+                    )
+            self._writes[loop] = roots
+        root, fields = trace.root(array)
+        return (root, fields) in self._writes[loop] or (root, ()) in self._writes[loop]
 
     def _exclusive(self, load: Operation, store: Operation) -> bool:
         """Whether the two stand in opposite arms of one branch."""
@@ -209,46 +279,161 @@ class LostValues:
                 else:
                     via = "value"
                 yield from self._lost(index, operands[at], via)
+            if self._direct[index] and builtins.needs_result(operation.name, position, len(operands)):
+                yield from self._lost(index, index, "value")
 
     def _conditions(self, operation: Operation) -> Iterator[Lost]:
         for frame in self._trace.around(operation.frame):
             if frame.condition is not None and frame.kind in ("branch", "rest"):
                 # the test of a ``while`` is evaluated anew before each iteration of the reverse sweep
-                if self._trace.frames[frame.parent].kind == "while" and frame.span != operation.span:
-                    if self._is_loop_test(frame.index):
-                        continue
-                yield from self._lost(operation.index, frame.condition, "condition")
+                if self._is_loop_test(frame):
+                    continue
+                yield from self._lost(operation.index, frame.condition, "condition", frame.span)
 
-    def _is_loop_test(self, frame: int) -> bool:
-        parent = self._trace.frames[frame].parent
-        return frame == parent + 1
+    def _is_loop_test(self, frame: Frame) -> bool:
+        return self._trace.frames[frame.parent].kind == "while" and frame.index == frame.parent + 1
 
-    def _lost(self, reader: int, value: int, via: Via) -> Iterator[Lost]:
+    def _harmless(self, loss: Loss, reader: int) -> bool:
+        """Whether a selection decides the same in spite of the loss."""
+        operations = self._trace.operations
+        if loss.kind != "carried" or operations[reader].name not in ("max", "min", "phi", "where", "select"):
+            return False
+        head = operations[loss.origin]
+        if loss.origin not in self._settled:
+            found: frozenset[int] = frozenset()
+            if not any(
+                (self._stale[head.operands[0]] | self._direct[head.operands[0]]) >> position & 1
+                for position, other in enumerate(self._losses)
+                if other.kind != "mutated"
+            ):
+                found = self._extremum(head) or self._choice(head, any_condition=False)
+            self._settled[loss.origin] = found
+        return reader in self._settled[loss.origin]
+
+    def _lost(self, reader: int, value: int, via: Via, place: Span | None = None) -> Iterator[Lost]:
         bits = self._stale[value] | self._direct[value]
         while bits:
             low = bits & -bits
             loss = self._losses[low.bit_length() - 1]
-            yield Lost(loss, reader, value, via)
             bits ^= low
+            if (loss.kind == "mutated" and reader >= loss.origin) or self._harmless(loss, reader):
+                continue
+            yield Lost(loss, reader, value, via, place or self._trace.operations[reader].span)
 
     # --- adjoints of iterations in the wrong order ---
 
     def _wrong_order(self) -> Iterator[Lost]:
-        """Carried values of ``while`` loops whose gradient changes from iteration to iteration.
+        """Carried values of ``while`` loops and query loops whose gradient changes from iteration to iteration.
 
         Only a sum (``a = a + f(x[i])``) gives the same gradient in any order.
         """
         operations = self._trace.operations
         for operation in operations:
-            if operation.name != "loop" or self._kind(operation) != "while":
+            if operation.name != "loop" or self._kind(operation) not in ("while", "iterate"):
                 continue
             if not self._active.active(operation.index) and not self._read_after(operation):
                 continue
             if len(operation.operands) < 2 or not self._active.varied[operation.operands[1]]:
                 continue
+            if not self._varies(operation.operands[1], operation, set()):
+                continue
+            if self._extremum(operation) or self._choice(operation, any_condition=True):
+                continue
             reader = self._not_a_sum(operation)
             if reader is not None:
-                yield Lost(Loss("carried", operation.index), reader, operation.index, "order")
+                place = operations[reader].span
+                yield Lost(Loss("carried", operation.index), reader, operation.index, "order", place)
+
+    def _varies(self, index: int, head: Operation, seen: set[int]) -> bool:
+        """Whether iterations differ: in the array elements that a gradient flows to, or in the derivatives on the way.
+
+        Where they do not, their order makes no difference.
+        """
+        operation = self._trace.operations[index]
+        loop = head.detail
+        assert isinstance(loop, int)
+        if index in seen or not self._active.varied[index] or not self._trace.inside(operation.frame, loop):
+            return False
+        seen.add(index)
+        if operation.name == "load":
+            return not self._invariant(index, loop)
+        if operation.name == "call":  # the func may load elements itself
+            return not all(self._invariant(at, loop) for at in operation.operands)
+        for position in activity.receives(self._knowledge, operation):
+            operand = operation.operands[position]
+            if not self._active.varied[operand]:
+                continue
+            needed = activity.needs(self._knowledge, operation, position)
+            if self._varies(operand, head, seen) or not all(
+                self._invariant(operation.operands[at], loop) for at in needed
+            ):
+                return True
+        return False
+
+    def _extremum(self, head: Operation) -> frozenset[int]:
+        """The operations by which a carried value becomes the greatest (or least) of itself and unchanging values.
+
+        Whatever the order, and with the final value in place of one that is gone, the same operand is selected.
+        """
+        names, chain, _ = self._selections(head, ("max", "min"))
+        return chain if len(names) == 1 else frozenset()
+
+    def _choice(self, head: Operation, any_condition: bool) -> frozenset[int]:
+        """The operations by which a carried value chooses between itself and one value that does not change in the loop.
+
+        However often and in which order it does, the same operand gets the gradient. Unless ``any_condition``, the
+        conditions are functions of the carried value and of unchanging ones: the reverse sweep then takes the same
+        decisions.
+        """
+        _, chain, values = self._selections(head, ("phi", "where", "select"))
+        if len(values) > 1:
+            return frozenset()
+        operations = self._trace.operations
+        loop = head.detail
+        assert isinstance(loop, int)
+        for index in chain:
+            if not any_condition and not self._follows(operations[index].operands[0], head.index, loop):
+                return frozenset()
+        return chain
+
+    def _follows(self, index: int, head: int, loop: int) -> bool:
+        """Whether a value changes in a loop only by what the loop carries in ``head``."""
+        operation = self._trace.operations[index]
+        if index == head or self._invariant(index, loop):
+            return True
+        if operation.name in ("loop", "exit", "induction", "call", "unknown", "load"):
+            return False
+        return all(self._follows(operand, head, loop) for operand in operation.operands)
+
+    def _selections(self, head: Operation, names: tuple[str, ...]) -> tuple[set[str], frozenset[int], set[int]]:
+        """The operations that make a carried value's next one, their names, and the unchanging values that they select.
+
+        Nothing if there are others than ``names`` among them.
+        """
+        loop = head.detail
+        if len(head.operands) < 2 or not isinstance(loop, int):
+            return set(), frozenset(), set()
+        operations = self._trace.operations
+        used: set[str] = set()
+        chain: set[int] = set()
+        values: set[int] = set()
+        stack = [head.operands[1]]
+        while stack:
+            operation = operations[stack.pop()]
+            if operation.index == head.index or operation.index in chain:
+                continue
+            if self._invariant(operation.index, loop):
+                values.add(operation.number)
+                continue
+            if operation.name in names:
+                used.add(operation.name)
+                stack.extend(operation.operands[1:] if "phi" in names else operation.operands)
+            elif operation.name in ("copy", "exit", "loop"):
+                stack.extend(operation.operands)
+            else:
+                return set(), frozenset(), set()
+            chain.add(operation.index)
+        return used, frozenset(chain), values
 
     def _read_after(self, head: Operation) -> bool:
         return any(
@@ -257,16 +442,36 @@ class LostValues:
         )
 
     def _not_a_sum(self, head: Operation) -> int | None:
-        """The operation that makes the next value something else than the old one plus terms free of carried values."""
+        """The operation that makes the gradient of a carried value change from one iteration to the next.
+
+        None where the value is a sum of terms free of carried values, and nothing else in the loop reads it.
+        """
         operations = self._trace.operations
         loop = head.detail
         assert isinstance(loop, int)
-        pure, reader = self._sum(head.operands[1], head.index, loop, set())
-        return None if pure else reader
+        chain = {head.index}
+        pure, reader = self._sum(head.operands[1], head.index, loop, chain)
+        if not pure:
+            return reader
+        for operation in operations[head.index + 1 :]:
+            if operation.index in chain or not self._trace.inside(operation.frame, loop):
+                continue
+            if operation.name in _EFFECTS:
+                if operation.operands[-1] in chain and self._active.active(operation.operands[-1]):
+                    return operation.index
+            elif self._active.useful[operation.index] and any(
+                operation.operands[position] in chain for position in activity.receives(self._knowledge, operation)
+            ):
+                return operation.index
+        return None
 
     def _sum(self, index: int, head: int, loop: int, visited: set[int]) -> tuple[bool, int]:
-        """Whether ``index`` is the carried value plus terms that no carried value flows into, else which operation is not."""
+        """Whether ``index`` is the carried value plus terms free of carried values, else which operation is not.
+
+        ``visited`` gets the operations on the way.
+        """
         operation = self._trace.operations[index]
+        visited.add(index)
         if index == head:
             return True, index
         if operation.name in ("copy",):

@@ -1,7 +1,7 @@
 """Evaluates values of a trace for chosen numbers: what a condition and an operand are at one point.
 
-Nothing of the project is executed; this is arithmetic over the operations of the record. What is not arithmetic (an array element,
-a parameter, a built-in that is not modelled) is an *atom*, which the caller gives a number.
+Nothing of the project is executed; this is arithmetic over the operations of the record. What is not arithmetic (an
+array element, a parameter, a built-in that is not modelled) is an *atom*, which the caller gives a number.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ class Evaluator:
             return math.nan
         if isinstance(result, float) and abs(result) > _LARGEST:
             return math.copysign(math.inf, result)
-        return result
+        return result if isinstance(result, (bool, int, float, tuple)) else None
 
 
 def _compare(operator: str, left: Any, right: Any) -> bool | None:
@@ -214,7 +214,7 @@ def _exponential(a: float) -> float:
 
 
 def _dot(a: Any, b: Any) -> float:
-    return sum(x * y for x, y in zip(a, b, strict=True))
+    return float(sum(x * y for x, y in zip(a, b, strict=True)))
 
 
 def _logarithm(a: float) -> float:

@@ -1,4 +1,7 @@
-"""Which definitions are compiled with an adjoint, and with which options: decorators, module options, global settings."""
+"""Which definitions are compiled with an adjoint, and with which options.
+
+Decorators, module options, global settings.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +40,15 @@ _ALIASES = re.compile(
 def decorated(module: Module) -> re.Pattern[str]:
     """Finds the regions of a module that can hold a kernel or func: by the decorators' names, aliases included."""
     names = {"kernel", "func", "func_grad", "func_replay", "func_native"}
-    for match in _ALIASES.finditer(module.text):
-        names.add(match["imported"] or match["assigned"])
+    for region in module.regions:
+        if region.kind in ("import", "assign"):
+            for match in _ALIASES.finditer(module.text, region.start, region.end):
+                names.add(match["imported"] or match["assigned"])
     return re.compile(rf"@\s*(?:\w+\s*\.\s*)*(?:{'|'.join(sorted(names))})\b")
+
+
+_OVERWRITES = "enable_vector_component_overwrites"
+_SET_LATER = re.compile(rf"\bconfig\.{_OVERWRITES}\s*=")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +96,15 @@ class Decorations:
             None if overwrites is UNKNOWN else bool(overwrites),
         )
 
+    def explicit(self, definition: Definition) -> bool:
+        """Whether a kernel's own decorator switches its adjoint on."""
+        assert isinstance(definition.node, ir.FunctionDef)
+        return any(
+            isinstance(decorator, ir.Call)
+            and self._decorator_options(definition, decorator).get("enable_backward") is True
+            for decorator in definition.node.decorators
+        )
+
     def _decorator_options(self, definition: Definition, decorator: ir.Call) -> dict[str, object]:
         values: dict[str, object] = {}
         module, scope = definition.module, definition.scope
@@ -99,13 +117,14 @@ class Decorations:
             if value is not None:
                 values["enable_backward"] = value
         if any(keyword.name is None for keyword in decorator.keywords):
-            return dict.fromkeys(_DEFAULTS, UNKNOWN)
+            values = dict.fromkeys(_DEFAULTS, UNKNOWN)
+        values.pop(_OVERWRITES, None)
         return values
 
     def _module_options(self, module: Module) -> dict[str, object]:
         known = self._modules.get(module)
         if known is None:
-            known = dict(_DEFAULTS)
+            options: dict[str, object] = {}
             configured: dict[str, object] = {}
             if "set_module_options" in module.text or "config." in module.text:
                 for region in module.regions:
@@ -114,8 +133,13 @@ class Decorations:
                     text = module.region_text(region)
                     if "set_module_options" in text or any(f"config.{name}" in text for name in _DEFAULTS):
                         for statement in module.read(region):
-                            self._collect(module, statement, configured, known)
-            known = {**_DEFAULTS, **configured, **{k: v for k, v in known.items() if v != _DEFAULTS[k]}}
+                            self._collect(module, statement, configured, options)
+            # The builder takes this one from the global setting alone (Module.resolve_options in warp/_src/context.py).
+            options.pop(_OVERWRITES, None)
+            known = {**_DEFAULTS, **configured, **options}
+            if _OVERWRITES not in configured and _SET_LATER.search(module.text):
+                # Something sets it at run time; Warp looks at it when the module is built.
+                known[_OVERWRITES] = UNKNOWN
             self._modules[module] = known
         return known
 

@@ -1,10 +1,13 @@
-"""``wp.where`` computes and differentiates both operands: one whose adjoint is not finite where it is not selected makes the
-gradient NaN (a zero gradient times an infinite derivative).
+"""``wp.where`` computes and differentiates both operands.
 
-A finding needs a guard that was meant as one and does not work: numbers for what the condition reads at which the operand is
-not selected and holds an operation with a non-finite adjoint, while wherever it *is* selected that operation is regular.
-Conditions that have nothing to do with the singular point, and singular points that nothing shows to be reachable, are
-no findings.
+One whose adjoint is not finite where it is not selected makes the gradient NaN: a zero gradient times an infinite
+derivative.
+
+A finding needs a guard that was meant as one and does not work: numbers for what the condition reads at which the
+operand is not selected and holds an operation with a non-finite adjoint, while wherever it *is* selected that
+operation is regular, or at least right beside that point (``where(r < 1, f(1 / (1 - r * r)), 0)`` guards 1 and
+forgets -1). Conditions that have nothing to do with the singular point, and singular points that nothing shows to be
+reachable, are no findings; nor are those behind a ``max``, ``min``, ``clamp`` or branch that passes no gradient there.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 from warplint.ir.spans import Location
 from warplint.kernels import activity
@@ -36,7 +40,13 @@ _SINGULAR = {
 }
 
 #: Numbers that conditions are tried with, besides the constants that they compare with.
-_TRIED = (0.0, 1.0, -1.0, 0.37, -0.61, 2.3, 1000.0, -1000.0)
+_TRIED = (1.0, -1.0, 1000.0, -1000.0, 0.37, -0.61, 2.3)
+
+#: How many numbers are tried for each atom of a condition that reads one, two or three.
+_CHOICES = {1: 80, 2: 18, 3: 7}
+
+#: How far beside a singular point the operand is looked at, relative to the point.
+_BESIDE = (1.0e-3, 3.0e-3)
 
 #: What atoms that the condition does not read are: nothing in particular.
 _ELSEWHERE = 0.7123
@@ -74,6 +84,16 @@ class _Candidate:
     index: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """A candidate for certain numbers: whether it runs, is singular, and passes that on to an input."""
+
+    condition: bool
+    reached: bool
+    singular: bool
+    passes: bool
+
+
 class _Search:
     def __init__(self, knowledge: Knowledge, trace: Trace, active: Activity, where: int) -> None:
         self._knowledge = knowledge
@@ -101,7 +121,7 @@ class _Search:
         operation = candidate.place.trace.operations[candidate.index]
         definition = candidate.place.trace.definition
         argument = candidate.place.trace.operations[operation.operands[_SINGULAR[operation.name]]]
-        text = source(definition.module, argument.span)
+        text = str(argument.detail) if argument.name == "parameter" else source(definition.module, argument.span)
         description = {
             "div": f"divides by `{text}`, which is zero",
             "exp": f"`exp({text})` overflows",
@@ -181,7 +201,10 @@ class _Search:
     # --- guards ---
 
     def _guarded(self, candidate: _Candidate, atoms: dict[Atom, tuple[Place, int]], selected_when: bool) -> bool:
-        """Whether the condition guards the candidate's singular point: it is hit only where the operand is not selected."""
+        """Whether the condition guards the candidate's singular point.
+
+        It is hit only where the operand is not selected.
+        """
         operation = candidate.place.trace.operations[candidate.index]
         argument = operation.operands[_SINGULAR[operation.name]]
         reads = self._evaluator.atoms(candidate.place, argument)
@@ -190,25 +213,94 @@ class _Search:
         given: dict[Atom, Number] = {}
         for key, (place, index) in {**reads, **self._path_atoms(candidate)}.items():
             given[key] = _elsewhere(place.trace.operations[index].type)
-        choices = [self._tried(place, index) for place, index in atoms.values()]
-        hit = False
+        count = _CHOICES[len(atoms)]
+        choices = [self._tried(place, index)[:count] for place, index in atoms.values()]
+        leaks = False
+        hits: list[tuple[Number, ...]] = []
         for numbers in product(*choices):
-            given.update(zip(atoms, numbers, strict=True))
-            memory: dict[Atom, Number] = {}
-            condition = self._evaluator.value(self._top, self._where.operands[0], given, memory)
-            if condition is None:
+            point = self._at(candidate, given, atoms, numbers)
+            if point is None:
                 return False
-            if not self._reached(candidate, given, memory):
+            if not point.reached or not point.singular:
                 continue
-            singular = self._singular(candidate, given, memory)
-            if singular is None:
-                return False
-            if bool(condition) == selected_when:
-                if singular:
-                    return False  # no guard against this point
-            elif singular:
-                hit = True
-        return hit
+            if point.condition == selected_when:
+                leaks = True
+            elif point.passes:
+                hits.append(numbers)
+        if not leaks:
+            return bool(hits)
+        # The guard forgets other singular points; it is one if these lie along its boundary. With several atoms one
+        # point may do so by chance (``x < h`` and ``x / h`` at 0, 0).
+        beside = [hit for hit in hits[:60] if self._guarded_beside(candidate, given, atoms, hit, selected_when)]
+        if len(atoms) == 1:
+            return bool(beside)
+        return any(all(a != b for a, b in zip(beside[0], other, strict=True)) for other in beside[1:])
+
+    def _guarded_beside(
+        self,
+        candidate: _Candidate,
+        given: dict[Atom, Number],
+        atoms: dict[Atom, tuple[Place, int]],
+        numbers: tuple[Number, ...],
+        selected_when: bool,
+    ) -> bool:
+        """Whether the operand is selected and regular right beside a singular point."""
+        for position, number in enumerate(numbers):
+            if not isinstance(number, float):
+                continue
+            for step in (*_BESIDE, *(-step for step in _BESIDE)):
+                moved = number + step * max(1.0, abs(number))
+                point = self._at(candidate, given, atoms, (*numbers[:position], moved, *numbers[position + 1 :]))
+                if point is not None and point.reached and point.condition == selected_when and not point.singular:
+                    return True
+        return False
+
+    def _at(
+        self,
+        candidate: _Candidate,
+        given: dict[Atom, Number],
+        atoms: dict[Atom, tuple[Place, int]],
+        numbers: tuple[Number, ...],
+    ) -> _Point | None:
+        """What is there for these numbers, None if that cannot be computed."""
+        given = {**given, **dict(zip(atoms, numbers, strict=True))}
+        memory: dict[Atom, Number] = {}
+        condition = self._evaluator.value(self._top, self._where.operands[0], given, memory)
+        if condition is None:
+            return None
+        if not self._reached(candidate, given, memory):
+            return _Point(bool(condition), False, False, False)
+        singular = self._singular(candidate, given, memory)
+        if singular is None:
+            return None
+        passes = singular and self._passes(candidate, given, memory)
+        return _Point(bool(condition), True, singular, passes)
+
+    def _passes(self, candidate: _Candidate, given: dict[Atom, Number], memory: dict[Atom, Number]) -> bool:
+        """Whether the gradient of the singular argument gets from there to an input: not through a selection that
+        has selected something else."""
+        stack = [(candidate.place, operand) for operand in self._spoilt(candidate)]
+        seen: set[Atom] = set()
+        while stack:
+            place, index = self._evaluator.origin(*stack.pop())
+            key = self._evaluator.key(place, index)
+            if key in seen or not self._varied(place, index):
+                continue
+            seen.add(key)
+            parts = self._evaluator.operands(place, index)
+            if not parts:
+                return True
+            operation = place.trace.operations[index]
+            values = [self._evaluator.value(*part, given, memory) for part in parts]
+            stack.extend(part for part, open_ in zip(parts, _open(operation.name, values), strict=True) if open_)
+        return False
+
+    def _spoilt(self, candidate: _Candidate) -> tuple[int, ...]:
+        """The operands whose gradient is not finite."""
+        operation = candidate.place.trace.operations[candidate.index]
+        if operation.name in ("div", "pow"):
+            return operation.operands
+        return operation.operands[:1]
 
     def _path_atoms(self, candidate: _Candidate) -> dict[Atom, tuple[Place, int]]:
         found: dict[Atom, tuple[Place, int]] = {}
@@ -262,6 +354,8 @@ class _Search:
             if argument == 0:
                 return exponent < 1 and exponent != 0
             return argument < 0 and float(exponent) != int(exponent)
+        if operation.name.startswith("log"):
+            return argument == 0  # a negative argument gives no number, but its adjoint is finite: 0 / argument
         return argument <= 0
 
     def _tried(self, place: Place, index: int) -> list[Number]:
@@ -276,15 +370,29 @@ class _Search:
                 tuple(0.0 for _ in range(size)),
                 tuple(0.3 + 0.1 * at for at in range(size)),
                 tuple(9.0 for _ in range(size)),
+                *(tuple(value if at == 0 else 0.0 for at in range(size)) for value in self._compared()),
             ]
-        near = self._compared()
-        numbers = [*near, *(-value for value in near), *_TRIED]
+        compared = self._compared()
+        beside = [
+            number
+            for value in compared
+            for number in (
+                -value,
+                value * 0.5,
+                value * 2.0,
+                value + 1.0,
+                value - 1.0,
+                value + _BESIDE[0] * max(1.0, abs(value)),
+                value - _BESIDE[0] * max(1.0, abs(value)),
+            )
+        ]
+        numbers = [0.0, *compared, *_TRIED, *beside]
         if type_.kind == "int":
-            return sorted({int(value) for value in numbers})  # type: ignore[return-value]
+            return list(dict.fromkeys(int(value) for value in numbers))
         return list(dict.fromkeys(numbers))
 
     def _compared(self) -> list[float]:
-        """The constants in the condition, and numbers just beside them."""
+        """The constants in the condition."""
         found: list[float] = []
         stack = [self._where.operands[0]]
         seen: set[int] = set()
@@ -296,11 +404,31 @@ class _Search:
             operation = self._trace.operations[index]
             if operation.name == "constant" and isinstance(operation.detail, (int, float)):
                 value = float(operation.detail)
-                if math.isfinite(value):
-                    found += [value, value * 0.5, value * 2.0, value + 1.0, value - 1.0]
+                if math.isfinite(value) and abs(value) < 1.0e30:
+                    found.append(value)
             if operation.name != "load":
                 stack.extend(operation.operands)
-        return found[:20]
+        return found[:8]
+
+
+def _open(name: str, values: list[Number]) -> tuple[bool, ...]:
+    """For each operand whether the adjoint of the operation passes a gradient on to it, for these values."""
+    unsure = tuple(True for _ in values)
+    if any(value is None or isinstance(value, tuple) for value in values[:1]):
+        return unsure
+    first: Any = values[0]
+    if name in ("where", "phi"):
+        return (False, bool(first), not first)
+    if name == "select":
+        return (False, not first, bool(first))
+    if name in ("min", "max", "clamp") and all(isinstance(value, (int, float)) for value in values):
+        others: list[Any] = values[1:]
+        if name == "clamp":
+            return (others[0] <= first < others[1], first < others[0], first >= others[1])
+        if len(others) == 1:
+            # Warp gives the gradient of a tie to the second operand
+            return (first < others[0], first >= others[0]) if name == "min" else (first > others[0], first <= others[0])
+    return unsure
 
 
 def _elsewhere(type_: Type) -> Number:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Span
-from warplint.kernels.expressions import BINARY, Expressions
+from warplint.kernels.calls import Calls
+from warplint.kernels.expressions import BINARY
 from warplint.kernels.trace import Component, Insert, Write
 from warplint.kernels.types import UNKNOWN_TYPE
 
 
-class Stores(Expressions):
+class Stores(Calls):
     """Stores values into targets."""
 
     def assign_to(self, target: ir.Expr, value: int, statement: ir.Stmt) -> None:

@@ -1,4 +1,4 @@
-"""What a func does to its arguments and what its adjoint reads, for its callers; and the same for kernels, for the tapes."""
+"""What a func does to its arguments and what its adjoint reads, for its callers; and what a kernel does, for tapes."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class _Seen:
 class Summary:
     """A func as its callers see it.
 
-    ``differentiated``: positions of the parameters that get a gradient. ``needs``: for each of them, the positions of the
-    parameters whose values its adjoint reads. ``stored``: the positions whose gradient comes from arrays that the func writes.
-    ``writes``: whether it changes arrays.
+    ``differentiated``: positions of the parameters that get a gradient. ``needs``: for each of them, the positions of
+    the parameters whose values its adjoint reads. ``stored``: the positions whose gradient comes from arrays that the
+    func writes. ``writes``: whether it changes arrays.
     """
 
     returned: Type
@@ -82,9 +82,8 @@ class Summaries:
 
     def _compute(self, definition: Definition) -> Summary | None:
         knowledge = self._knowledge
-        options = knowledge.decorations.options(definition)
         closure = knowledge.factories.closures(definition)[0]
-        trace = execute(knowledge, definition, closure, options)
+        trace = execute(knowledge, definition, closure)
         if trace is None:
             return None
         return summarise(knowledge, trace, activity.analyse(knowledge, trace, None))

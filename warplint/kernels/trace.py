@@ -1,7 +1,8 @@
 """The record of a body: a flat list of operations in the order in which Warp's code generator emits them.
 
-Every operation is a value of its own (static single assignment), so a local that is assigned twice is two values. Static loops
-are unrolled in the record, dynamic loops appear once with a ``loop`` operation for every value that they carry.
+Every operation is a value of its own (static single assignment), so a local that is assigned twice is two values.
+Static loops are unrolled in the record, dynamic loops appear once with a ``loop`` operation for every value that they
+carry.
 
 Names of operations, beside those of Warp's built-ins (``add``, ``mul``, ``sqrt``, ``where``, ...):
 
@@ -45,7 +46,8 @@ from warplint.ir.spans import Span
 from warplint.kernels.types import Type
 from warplint.source.project import Definition
 
-#: ``undecided``: a loop of which it cannot be told whether Warp unrolls it. ``rest``: what follows an early return in a block.
+#: ``undecided``: a loop of which it cannot be told whether Warp unrolls it. ``rest``: what follows an early return in
+#: a block.
 FrameKind = Literal["body", "for", "while", "iterate", "undecided", "branch", "rest"]
 
 #: A component: constant indices as numbers, a range of them as a pair, and ``("value", number)`` for anything else.
@@ -56,8 +58,8 @@ Component = tuple[Union[int, tuple[int, int], tuple[str, int]], ...]
 class Frame:
     """A part of the body that runs under one condition, or in one dynamic loop.
 
-    ``condition`` is the operation that decides a branch, ``arm`` which way it must turn out. A loop has early exits if it is
-    left by ``break`` or ``return``.
+    ``condition`` is the operation that decides a branch, ``arm`` which way it must turn out. A loop has early exits if
+    it is left by ``break`` or ``return``.
     """
 
     index: int
@@ -78,8 +80,8 @@ class Frame:
 class Write:
     """How an array element is written: the statement's target and operator (``=``, ``*=``, ``atomic_max``).
 
-    ``partial``: only a component or field of the element. ``old`` is the load of the element that an augmented assignment
-    made, ``value`` the right side before the operator was applied.
+    ``partial``: only a component or field of the element. ``old`` is the load of the element that an augmented
+    assignment made, ``value`` the right side before the operator was applied.
     """
 
     target: str

@@ -1,4 +1,4 @@
-"""Types of values in kernels, as far as differentiation cares: what is floating point, what is an array, what is a component.
+"""Types of values in kernels, as far as differentiation cares: floating point or not, arrays, components.
 
 Bit widths are left out on purpose: no question that is asked here depends on them.
 """
@@ -17,10 +17,10 @@ class Type:
     """A type in a kernel.
 
     ``kind``: ``float``, ``int``, ``bool``, ``vec``, ``mat``, ``quat``, ``transform``, ``array``, ``tile``, ``struct``,
-    ``tuple``, ``handle`` (query objects, ids, textures), ``str``, ``none``, ``generic`` (declared ``Any``: any value) or
-    ``unknown``. ``scalar`` is ``float`` or ``int`` for composites (None: not known), ``shape`` their sizes (empty: not known),
-    ``element`` the element of an array or tile, ``ndim`` an array's rank, ``struct`` the class of a struct,
-    ``parts`` the types in a tuple.
+    ``tuple``, ``handle`` (query objects, ids, textures), ``str``, ``none``, ``generic`` (declared ``Any``: any value)
+    or ``unknown``. ``scalar`` is ``float`` or ``int`` for composites (None: not known), ``shape`` their sizes (empty:
+    not known), ``element`` the element of an array or tile, ``ndim`` an array's rank, ``struct`` the class of a
+    struct, ``parts`` the types in a tuple.
     """
 
     kind: str
@@ -216,9 +216,13 @@ class Types:
             found = self._project.resolve(module, expr, scope)
             if isinstance(found, Value):
                 return self._size(found.module, found.expr, found.scope, depth + 1)
-        if isinstance(expr, ir.Call) and len(expr.args) == 1 and depth < 8:  # wp.constant(6)
-            if self._project.external(module, expr.func, scope) == "warp.constant":
-                return self._size(module, expr.args[0], scope, depth + 1)
+        if (
+            isinstance(expr, ir.Call)
+            and len(expr.args) == 1
+            and depth < 8
+            and self._project.external(module, expr.func, scope) == "warp.constant"
+        ):
+            return self._size(module, expr.args[0], scope, depth + 1)
         return None
 
     def _subscript(self, module: Module, expr: ir.Subscript, scope: Scope, depth: int) -> Type:

@@ -96,17 +96,18 @@ def binders(body: tuple[ir.Stmt, ...]) -> Iterator[tuple[str, Binder]]:
                 yield name, statement
 
 
-_BOUND: dict[int, tuple[ir.FunctionDef, dict[str, tuple[Binder, ...]]]] = {}
+_BOUND: dict[int, tuple[ir.FunctionDef | ir.ClassDef, dict[str, tuple[Binder, ...]]]] = {}
 
 
-def bound_names(function: ir.FunctionDef) -> dict[str, tuple[Binder, ...]]:
-    """The local names of a function, parameters included, with the statements that bind them."""
-    known = _BOUND.get(id(function))
-    if known is not None and known[0] is function:
+def bound_names(scope: ir.FunctionDef | ir.ClassDef) -> dict[str, tuple[Binder, ...]]:
+    """The local names of a function, parameters included, or of a class, with the statements that bind them."""
+    known = _BOUND.get(id(scope))
+    if known is not None and known[0] is scope:
         return known[1]
-    found: dict[str, list[Binder]] = {parameter.name: [parameter] for parameter in function.parameters}
-    for name, binder in binders(function.body):
+    parameters = scope.parameters if isinstance(scope, ir.FunctionDef) else ()
+    found: dict[str, list[Binder]] = {parameter.name: [parameter] for parameter in parameters}
+    for name, binder in binders(scope.body):
         found.setdefault(name, []).append(binder)
     result = {name: tuple(statements) for name, statements in found.items()}
-    _BOUND[id(function)] = (function, result)
+    _BOUND[id(scope)] = (scope, result)
     return result

@@ -13,7 +13,7 @@ from typing import Final, Union
 
 from warplint.ir import syntax as ir
 from warplint.ir.facts import Problem
-from warplint.source.bindings import Binder, binders, bound_names
+from warplint.source.bindings import Binder, bound_names
 from warplint.source.modules import Definition, Module, Scope, blocks
 from warplint.source.regions import Region, group, grouped, split
 from warplint.source.text import TOO_DEEP, check_syntax, decode, read_bytes, syntax_problem
@@ -222,7 +222,7 @@ class Project:
         top = name.partition(".")[0]
         if not name or (top in _ALWAYS_EXTERNAL and not relative):
             return None
-        # A folder without `__init__` inside a package ends the package's root too early; its parents still carry its name.
+        # A folder without `__init__` inside a package ends its root too early; the parents still carry its name.
         above = tuple(folder.parent for folder in origin.path.parents if folder.name == top)
         # The file's own folder comes last: Python looks there only for a script.
         for root in dict.fromkeys((self._package_root(origin.path), *above, *self._roots, origin.path.parent)):
@@ -292,8 +292,8 @@ class Project:
         if isinstance(owner, ModuleRef):
             return self.member(owner.module, name)
         if isinstance(owner, Definition) and isinstance(owner.node, ir.ClassDef):
-            found = [binder for bound, binder in binders(owner.node.body) if bound == name]
-            return self._bound(owner.module, tuple(found), owner.inner_scope, name, None, depth)
+            found = bound_names(owner.node).get(name, ())
+            return self._bound(owner.module, found, owner.inner_scope, name, None, depth)
         return UNKNOWN
 
     def member(self, module: Module, name: str) -> Resolved:
@@ -339,12 +339,9 @@ class Project:
             return UNKNOWN
         for index in range(len(scope) - 1, -1, -1):
             outer = scope[index]
-            if isinstance(outer, ir.ClassDef):
-                if index != len(scope) - 1:
-                    continue  # class bodies are not visible from the functions in them
-                found = tuple(binder for bound, binder in binders(outer.body) if bound == name)
-            else:
-                found = bound_names(outer).get(name, ())
+            if isinstance(outer, ir.ClassDef) and index != len(scope) - 1:
+                continue  # class bodies are not visible from the functions in them
+            found = bound_names(outer).get(name, ())
             if not found:
                 continue
             if isinstance(found[0], ir.Global):

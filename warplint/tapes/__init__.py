@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from warplint.tapes.analysis import analyse
+from warplint.tapes.analysis import TapeAnalysis, analyse
 
-__all__ = ["analyse"]
+__all__ = ["TapeAnalysis", "analyse"]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from warplint.ir import syntax as ir
 from warplint.ir.programs import DefinitionRef
 from warplint.ir.spans import Location
 from warplint.tapes import arrays
-from warplint.tapes.dtypes import dtype_name, shape_of
+from warplint.tapes.dtypes import component_shape, dtype_name, shape_of
 from warplint.tapes.values import ArrayValue, ListValue, TensorValue, Unknown, Value
 
 if TYPE_CHECKING:
@@ -61,11 +63,11 @@ ALLOCATORS: dict[str, Allocator] = {
 }
 
 
-def allocate(
-    machine: Machine, name: str, args: tuple[Value, ...], keywords: dict[str, Value], site: Location
-) -> Value:
+def allocate(machine: Machine, name: str, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
     """``wp.zeros(...)`` and the like."""
     allocator = ALLOCATORS[name]
+    written = machine.written.keyword("requires_grad") if machine.written is not None else None
+    explicit = isinstance(written, ir.Constant) and written.value is False
     given = dict(zip(allocator.parameters, args, strict=False)) | keywords
     source = name.removeprefix("warp.")
     if source.startswith("array") and not ({"data", "shape", "ptr", "grad"} & given.keys()):
@@ -77,19 +79,21 @@ def allocate(
     flag, undecided = _flag(machine, given, inherited=False)
     dtype = dtype_name(given["dtype"]) if "dtype" in given else allocator.default
     data = given.get("data", given.get("arr"))
-    shape = shape_of(given["shape"]) if "shape" in given else data_shape(data)
+    shape = shape_of(given["shape"]) if "shape" in given else element_shape(data_shape(data), dtype)
     if given.get("ptr") is not None:
         flag = flag if flag else None
     if dtype is None and "dtype" not in given and isinstance(data, ArrayValue):
         dtype = data.dtype
     values = _values(data)
-    if source == "full" and isinstance(given.get("value"), (int, float)) and shape and all(
-        isinstance(extent, int) for extent in shape
+    if (
+        source == "full"
+        and isinstance(given.get("value"), (int, float))
+        and shape
+        and all(isinstance(extent, int) for extent in shape)
     ):
         values = (float(given["value"]),)  # type: ignore[arg-type]
-    array = machine.recorder.new_array(
-        site, _base_source(source), dtype, shape, flag, values=values, flag=undecided
-    )
+    array = machine.recorder.new_array(site, _base_source(source), dtype, shape, flag, values=values, flag=undecided)
+    array.storage.explicit = explicit
     if isinstance(data, TensorValue):
         data = data.array
     if isinstance(data, ArrayValue):
@@ -163,6 +167,16 @@ def _shared(machine: Machine, source: str, given: dict[str, Value], site: Locati
     return array
 
 
+def element_shape(
+    shape: tuple[int | Unknown, ...] | None, dtype: str | DefinitionRef | None
+) -> tuple[int | Unknown, ...] | None:
+    """The shape of an array of ``dtype`` that is made from data of a shape: vectors and matrices take the last axes."""
+    extents = component_shape(dtype)
+    if shape is None or len(shape) <= len(extents) or not extents or shape[-len(extents) :] != extents:
+        return shape
+    return shape[: -len(extents)]
+
+
 def data_shape(data: Value) -> tuple[int | Unknown, ...] | None:
     """The shape of array data that is written out in the program."""
     if isinstance(data, ArrayValue):
@@ -187,6 +201,10 @@ def _values(data: Value) -> tuple[float, ...] | None:
     if isinstance(data, (int, float)) and not isinstance(data, bool):
         return (float(data),)
     if isinstance(data, Unknown):
+        fill, extents = data.children.get("fill"), data.children.get(("attr", "shape"))
+        if isinstance(fill, float) and isinstance(extents, tuple) and all(isinstance(n, int) for n in extents):
+            count = math.prod(extents)
+            return (fill,) * count if 0 < count <= 256 else None
         known = data.children.get("values")
         data = known if isinstance(known, (ListValue, tuple)) else None
     if not isinstance(data, (ListValue, tuple)) or (isinstance(data, ListValue) and data.open):

@@ -1,25 +1,62 @@
-"""The tape analysis of one module: runs, and the facts in their traces."""
+"""The tape analysis of one module: runs, the facts in their traces, and how they use kernels."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path as FilePath
 
+from warplint.ir.effects import KernelUse, Path
 from warplint.ir.facts import Fact
 from warplint.ir.spans import Location
 from warplint.source.project import Module, Project
 from warplint.tapes import entries, recorded, severed, windows
 from warplint.tapes.machine import Effects
+from warplint.tapes.trace import Launched, Trace
+
+
+class TapeAnalysis:
+    """The tape analysis of one project. ``effects`` says what each kernel does to its arguments.
+
+    What is learned on the way stays here: ``uses`` of the kernels (by path and qualified name) that any run launched,
+    and ``exhausted``, the runs that ended for want of steps (pairs of path and entry point).
+    """
+
+    def __init__(self, project: Project, effects: Effects) -> None:
+        self.project = project
+        self.effects = effects
+        self.uses: dict[tuple[FilePath, str], KernelUse] = {}
+        self.exhausted: list[tuple[FilePath, str]] = []
+
+    def module(self, module: Module) -> Iterator[Fact]:
+        """The facts about tapes in what ``module`` runs; places may be in the modules that it uses."""
+        if not entries.concerns(module):
+            return
+        seen: set[tuple[str, Location]] = set()
+        for trace in entries.traces(self.project, module, self.effects):
+            self._note(module, trace)
+            sweeps = recorded.sweeps(trace)
+            for fact in (*severed.facts(trace, sweeps), *windows.facts(trace, sweeps)):
+                key = (fact.kind, fact.location)
+                if key not in seen:
+                    seen.add(key)
+                    yield fact
+
+    def _note(self, module: Module, trace: Trace) -> None:
+        if not trace.finished:
+            self.exhausted.append((module.path, trace.entry))
+        for record in trace:
+            if isinstance(record, Launched) and not record.adjoint:
+                key = (record.kernel.path, record.kernel.qualname)
+                use = KernelUse(record.recorded, _constant(record) if record.recorded else frozenset())
+                self.uses[key] = self.uses[key].also(use) if key in self.uses else use
+
+
+def _constant(launch: Launched) -> frozenset[Path]:
+    """The arrays that a launch only reads and that have no gradient."""
+    read = [access for access in launch.accesses if access.reads and not access.writes and not access.accumulates]
+    return frozenset(access.path for access in read if access.array.requires_grad is False)
 
 
 def analyse(project: Project, module: Module, effects: Effects) -> Iterator[Fact]:
     """The facts about tapes in what ``module`` runs. ``effects`` says what each kernel does to its arguments."""
-    if not entries.TAPE.search(module.text):
-        return
-    seen: set[tuple[str, Location]] = set()
-    for trace in entries.traces(project, module, effects):
-        sweeps = recorded.sweeps(trace)
-        for fact in (*severed.facts(trace, sweeps), *windows.facts(trace, sweeps)):
-            key = (fact.kind, fact.location)
-            if key not in seen:
-                seen.add(key)
-                yield fact
+    return TapeAnalysis(project, effects).module(module)

@@ -85,9 +85,10 @@ def set_attribute(machine: Machine, array: ArrayValue, name: str, value: Value, 
             return
         array.requires_grad = True
         if isinstance(value, ArrayValue) and value.storage.owner is None:
-            # the gradient lives in memory that the program chose: reading that memory reads the gradient
+            # from here on that memory is a gradient: reading it reads the gradient
+            value.storage.owner, value.base = array.storage, array
             array.grad = value
-        machine.recorder.filled(machine.recorder.gradient(array), Unknown("gradient"), frozenset(), site)
+        machine.recorder.seeded(array, site)
 
 
 def item(machine: Machine, array: ArrayValue, index: Value, site: Location) -> Value:
@@ -99,7 +100,9 @@ def _index_text(index: Value) -> str:
     if isinstance(index, tuple):
         return ", ".join(_index_text(part) for part in index)
     if isinstance(index, slice):
-        lower, upper, step = ("" if part is None else _number_text(part) for part in (index.start, index.stop, index.step))
+        lower, upper, step = (
+            "" if part is None else _number_text(part) for part in (index.start, index.stop, index.step)
+        )
         return f"{lower}:{upper}" + (f":{step}" if step else "")
     return _number_text(index)
 
@@ -117,7 +120,9 @@ def _item_shape(array: ArrayValue, index: Value) -> tuple[int | Unknown, ...] | 
     found: list[int | Unknown] = []
     for extent, part in zip(array.shape, parts, strict=False):
         if isinstance(part, slice):
-            if isinstance(extent, int) and all(p is None or isinstance(p, int) for p in (part.start, part.stop, part.step)):
+            if isinstance(extent, int) and all(
+                p is None or isinstance(p, int) for p in (part.start, part.stop, part.step)
+            ):
                 found.append(len(range(*part.indices(extent))))
             else:
                 found.append(Unknown("size"))
@@ -141,6 +146,8 @@ def store(machine: Machine, target: ArrayValue, value: Value, site: Location, *,
         machine.recorder.copied(target, value, site, whole, recorded=True)
         return
     sources = value.sources if isinstance(value, Unknown) else frozenset()
+    if isinstance(value, Unknown) and isinstance(value.children.get("fill"), (int, float)):
+        value = value.children["fill"]
     machine.recorder.filled(target, value, sources, site)
 
 
@@ -159,7 +166,7 @@ def call_method(
         store(machine, array, first, site)
         return array
     if name in _SAME_MEMORY:
-        shape = None
+        shape: tuple[int | Unknown, ...] | None = None
         if name == "flatten":
             count = size(array)
             shape = (count,) if array.shape is not None else None
@@ -243,7 +250,9 @@ def call_tensor_method(
         array.requires_grad = args[0] if args and isinstance(args[0], bool) else True
         return tensor
     if name.endswith("_") and not name.endswith("__"):
-        machine.recorder.filled(array, Unknown(name, sources=frozenset({array.storage})), frozenset({array.storage}), site)
+        machine.recorder.filled(
+            array, Unknown(name, sources=frozenset({array.storage})), frozenset({array.storage}), site
+        )
         return tensor
     if array.storage.owner is not None:
         machine.recorder.read_gradient(array, "host", site)

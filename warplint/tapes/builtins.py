@@ -1,13 +1,13 @@
-"""Python's built-in functions and the parts of numpy that decide shapes and lengths."""
+"""Python's built-in functions."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from warplint.ir.spans import Location
-from warplint.tapes import members, operators
-from warplint.tapes.dtypes import shape_of
+from warplint.tapes import members, operators, sequences
 from warplint.tapes.questions import ROUNDS, derived
 from warplint.tapes.values import (
     ArrayValue,
@@ -22,15 +22,33 @@ from warplint.tapes.values import (
     TensorValue,
     Unknown,
     Value,
+    is_key,
     is_plain,
 )
 
 if TYPE_CHECKING:
     from warplint.tapes.machine import Machine
 
-_PURE = {"abs": abs, "round": round, "min": min, "max": max, "sum": sum, "divmod": divmod, "pow": pow, "ord": ord}
+_PURE: dict[str, Callable[..., Any]] = {
+    function.__name__: function for function in (abs, round, min, max, sum, divmod, pow, ord)
+}
 _HARMLESS = frozenset(
-    {"print", "repr", "hash", "id", "callable", "input", "format", "vars", "dir", "breakpoint", "sorted", "iter", "any", "all"}
+    {
+        "print",
+        "repr",
+        "hash",
+        "id",
+        "callable",
+        "input",
+        "format",
+        "vars",
+        "dir",
+        "breakpoint",
+        "sorted",
+        "iter",
+        "any",
+        "all",
+    }
 )
 
 
@@ -55,13 +73,13 @@ def call(
     return False, None
 
 
-def _pure(machine: Machine, name: str, function: object, args: tuple[Value, ...]) -> Value:
+def _pure(machine: Machine, name: str, function: Callable[..., Any] | None, args: tuple[Value, ...]) -> Value:
     if len(args) == 1 and name in ("min", "max", "sum"):
-        known = members.elements(machine, args[0])
+        known = sequences.elements(machine, args[0])
         args = tuple(known) if known is not None else args
         if name == "sum":
             args = (args,) if known is not None else args
-    if args and all(is_plain(arg) for arg in args) and callable(function):
+    if args and all(is_plain(arg) for arg in args) and function is not None:
         try:
             return function(*args)  # type: ignore[no-any-return]
         except (TypeError, ValueError, ArithmeticError):
@@ -102,7 +120,7 @@ def _range(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value]
 
 def _len(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
     value = args[0] if args else None
-    known = members.elements(machine, value) if not isinstance(value, RangeValue) else None
+    known = sequences.elements(machine, value) if not isinstance(value, RangeValue) else None
     if known is not None:
         return len(known)
     if isinstance(value, RangeValue):
@@ -110,7 +128,7 @@ def _len(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], 
     if isinstance(value, Unknown):
         array = machine.recorder.materialized(value)
         if array is None:
-            return members.length(machine, value)
+            return sequences.length(machine, value)
         value = array
     if isinstance(value, TensorValue):
         value = value.array
@@ -154,7 +172,7 @@ def _bool(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value],
 def _list(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
     if not args:
         return ListValue([])
-    known = members.elements(machine, args[0])
+    known = sequences.elements(machine, args[0])
     if known is not None:
         return ListValue(known)
     if isinstance(args[0], ListValue):
@@ -167,7 +185,7 @@ def _list(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value],
 def _tuple(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
     if not args:
         return ()
-    known = members.elements(machine, args[0])
+    known = sequences.elements(machine, args[0])
     return tuple(known) if known is not None else args[0] if isinstance(args[0], Unknown) else Unknown("tuple")
 
 
@@ -178,17 +196,17 @@ def make_dict(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Val
         result.entries.update(args[0].entries)
         result.open = args[0].open
     elif args:
-        known = members.elements(machine, args[0])
+        known = sequences.elements(machine, args[0])
         pairs = [item for item in known or [] if isinstance(item, tuple) and len(item) == 2]
         result.open = known is None or len(pairs) != len(known)
-        result.entries.update({key: value for key, value in pairs if members.is_key(key)})
+        result.entries.update({key: value for key, value in pairs if is_key(key)})
     result.entries.update({key: value for key, value in keywords.items() if key not in ("*", "**")})
     result.open = result.open or "**" in keywords
     return result
 
 
 def _enumerate(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
-    items, exact = members.rounds(machine, args[0]) if args else ((), True)
+    items, exact = sequences.rounds(machine, args[0]) if args else ((), True)
     start = args[1] if len(args) > 1 else keywords.get("start", 0)
     first = start if isinstance(start, int) else 0
     # a loop over this makes as many rounds as are known, which is all that matters
@@ -196,19 +214,19 @@ def _enumerate(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Va
 
 
 def _zip(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
-    columns = [list(members.rounds(machine, arg)[0]) for arg in args]
+    columns = [list(sequences.rounds(machine, arg)[0]) for arg in args]
     return ListValue([tuple(row) for row in zip(*columns, strict=False)])
 
 
 def _reversed(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
-    items, _ = members.rounds(machine, args[0]) if args else ((), True)
+    items, _ = sequences.rounds(machine, args[0]) if args else ((), True)
     return ListValue(list(items)[::-1])
 
 
 def _map(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
     if len(args) < 2:
         return Unknown("map")
-    columns = [list(members.rounds(machine, arg)[0]) for arg in args[1:]]
+    columns = [list(sequences.rounds(machine, arg)[0]) for arg in args[1:]]
     return ListValue([machine.call(args[0], tuple(row), {}, site) for row in zip(*columns, strict=False)])
 
 
@@ -247,9 +265,11 @@ def _setattr(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Valu
         if isinstance(args[1], str):
             members.set_attribute(machine, args[0], args[1], args[2], site)
         elif isinstance(args[0], Instance):
-            # which attribute this sets is not known: none of them is, from here on
-            for name in args[0].attributes:
-                args[0].attributes[name] = Unknown(name)
+            # Which attribute this sets is not known. It may replace an array without gradient by one that has one, so
+            # these are known no more; that it replaces anything else is not assumed.
+            for name, held in args[0].attributes.items():
+                if isinstance(held, ArrayValue) and held.requires_grad is False:
+                    args[0].attributes[name] = Unknown(name)
     return None
 
 
@@ -313,7 +333,7 @@ def _slice(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value]
     return slice(*args) if 1 <= len(args) <= 3 else Unknown("slice")
 
 
-_BUILTINS = {
+_BUILTINS: dict[str, Callable[[Any, tuple[Value, ...], dict[str, Value], Location], Value]] = {
     "range": _range,
     "len": _len,
     "int": _int,
@@ -341,55 +361,3 @@ _BUILTINS = {
     "tqdm.trange": _range,
     "itertools.count": lambda machine, args, keywords, site: Unknown("count"),
 }
-
-
-# --- numpy ---
-
-
-def numpy_call(
-    machine: Machine, name: str, args: tuple[Value, ...], keywords: dict[str, Value], site: Location
-) -> Value:
-    """A numpy function: its result is unknown data, whose shape may be known."""
-    from warplint.tapes.tapes import read_gradients
-
-    sources = frozenset().union(
-        *(value.sources for value in (*args, *keywords.values()) if isinstance(value, Unknown)),
-        *({value.storage} for value in args if isinstance(value, ArrayValue)),
-    )
-    for value in args:
-        read_gradients(machine, value, "host", site)
-    first = args[0] if args else keywords.get("shape", keywords.get("size"))
-    if name in ("int32", "int64", "float32", "float64") and isinstance(first, (int, float)):
-        return first
-    if name in ("ceil", "floor", "sqrt", "cos", "sin", "deg2rad", "radians") and isinstance(first, (int, float)):
-        function = getattr(math, "radians" if name == "deg2rad" else name)
-        try:
-            return float(function(first))
-        except ValueError:
-            return Unknown(name)
-    result = Unknown(f"numpy.{name}", sources=sources)
-    shape: tuple[int | Unknown, ...] | None = None
-    if name in ("zeros", "ones", "empty", "full"):
-        shape = shape_of(first)
-    elif name in ("random.rand", "random.randn"):
-        shape = shape_of(args)
-    elif name in ("array", "asarray", "ascontiguousarray", "copy"):
-        from warplint.tapes.allocations import data_shape
-
-        shape = data_shape(first)
-        if isinstance(first, (ListValue, tuple)):
-            result.children["values"] = first
-        elif isinstance(first, Unknown):
-            result.children["len"] = members.length(machine, first)
-            if "values" in first.children:
-                result.children["values"] = first.children["values"]
-    elif name in ("arange", "linspace"):
-        count = first if name == "arange" and len(args) == 1 else args[2] if len(args) > 2 else keywords.get("num")
-        shape = shape_of(count) if isinstance(count, (int, Unknown)) else None
-    elif "size" in keywords:
-        shape = shape_of(keywords["size"])
-    if shape is not None:
-        result.children[("attr", "shape")] = tuple(shape)
-        if shape:
-            result.children["len"] = shape[0]
-    return result

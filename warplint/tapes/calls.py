@@ -9,6 +9,7 @@ from warplint.ir import syntax as ir
 from warplint.ir.spans import Location
 from warplint.source.project import Definition
 from warplint.tapes import arrays, containers, launches, members, model, optimizers, tapes
+from warplint.tapes.memo import Memo
 from warplint.tapes.values import (
     ArrayValue,
     BoundMethod,
@@ -18,6 +19,7 @@ from warplint.tapes.values import (
     DictValue,
     ExternalValue,
     FunctionValue,
+    GeneratorContext,
     Instance,
     KernelValue,
     LambdaValue,
@@ -96,7 +98,7 @@ def define(machine: Machine, definition: Definition, closure: Frame | None) -> V
 def _decorate(
     machine: Machine, applied: FunctionValue, decorator: ir.Expr, value: FunctionValue, frame: Frame
 ) -> Value:
-    if _is_generator(applied.definition.node) or not machine.may_enter(applied.definition):
+    if is_generator(applied.definition.node) or not machine.may_enter(applied.definition):
         return value
     site = machine.location(decorator, frame)
     if isinstance(decorator, ir.Call):
@@ -132,22 +134,16 @@ def _define_class(
     return cls
 
 
-_GENERATORS: dict[int, tuple[ir.FunctionDef, bool]] = {}
-
-
-def _is_generator(function: ir.FunctionDef | ir.ClassDef) -> bool:
-    if isinstance(function, ir.ClassDef):
-        return False
-    known = _GENERATORS.get(id(function))
-    if known is not None and known[0] is function:
-        return known[1]
-    found = any(
+def _yields(function: ir.FunctionDef | ir.ClassDef) -> bool:
+    return isinstance(function, ir.FunctionDef) and any(
         isinstance(node, ir.Opaque) and node.kind.startswith("yield")
         for statement in function.body
         for node in _own_nodes(statement)
     )
-    _GENERATORS[id(function)] = (function, found)
-    return found
+
+
+#: Whether a function yields.
+is_generator = Memo(_yields)
 
 
 def _own_nodes(node: ir.Node) -> Iterator[ir.Node]:
@@ -176,7 +172,7 @@ def call_function(
     node = definition.node
     assert isinstance(node, ir.FunctionDef)
     machine.tick()
-    if _is_generator(node) or not machine.may_enter(definition):
+    if not machine.may_enter(definition):
         escape(machine, args, keywords, node.name, site)
         return Unknown(node.name)
     frame = bind(machine, function, args, keywords)
@@ -185,6 +181,15 @@ def call_function(
         frame.cls = _class_of(machine, args[0], definition)
     from warplint.tapes.statements import Return
 
+    if is_generator(node):
+        if any(name.endswith("contextmanager") for name in members.decorators(machine, function)):
+            return GeneratorContext(definition, frame, site)
+        # All that it yields is made at once.
+        made = ListValue([])
+        frame.on_yield = made.items.append
+        with machine.activation(definition, site):
+            machine.execute(node.body, frame)
+        return made
     with machine.activation(definition, site):
         signal = machine.execute(node.body, frame)
 
@@ -203,9 +208,7 @@ def _class_of(machine: Machine, receiver: Value, definition: Definition) -> Clas
     return None
 
 
-def bind(
-    machine: Machine, function: FunctionValue, args: tuple[Value, ...], keywords: dict[str, Value]
-) -> Frame:
+def bind(machine: Machine, function: FunctionValue, args: tuple[Value, ...], keywords: dict[str, Value]) -> Frame:
     """A frame for a call, its parameters bound."""
     from warplint.tapes.machine import Frame as NewFrame
 
@@ -226,14 +229,21 @@ def bind(
         elif parameter.kind == "**":
             frame.names[name] = DictValue(dict(given), open=more is not None)
         elif parameter.kind == "positional" and positional:
-            frame.names[name] = positional.pop(0)
+            frame.names[name] = _named(positional.pop(0), name)
         elif name in given:
-            frame.names[name] = given.pop(name)
+            frame.names[name] = _named(given.pop(name), name)
         elif parameter.default is not None and more is None:
             frame.names[name] = _default(machine, function, parameter)
         else:
             frame.names[name] = Unknown(name)
     return frame
+
+
+def _named(value: Value, name: str) -> Value:
+    """An array that has no name yet is called by the first one that it gets."""
+    if isinstance(value, ArrayValue) and not value.storage.name:
+        value.storage.name = name
+    return value
 
 
 def _default(machine: Machine, function: FunctionValue, parameter: ir.Parameter) -> Value:
@@ -247,9 +257,7 @@ def _default(machine: Machine, function: FunctionValue, parameter: ir.Parameter)
     return function.defaults[parameter.name]
 
 
-def _call_lambda(
-    machine: Machine, function: LambdaValue, args: tuple[Value, ...], keywords: dict[str, Value]
-) -> Value:
+def _call_lambda(machine: Machine, function: LambdaValue, args: tuple[Value, ...], keywords: dict[str, Value]) -> Value:
     from warplint.tapes.machine import Frame as NewFrame
 
     machine.tick()
@@ -320,11 +328,11 @@ def _fill_fields(
         assert isinstance(field.target, ir.Name)
         name = field.target.id
         if positional:
-            instance.attributes[name] = positional.pop(0)
+            instance.attributes[name] = _named(positional.pop(0), name)
         elif name in keywords:
-            instance.attributes[name] = keywords[name]
+            instance.attributes[name] = _named(keywords[name], name)
         elif field.value is not None:
-            instance.attributes[name] = _field_default(machine, field.value, frame, site)
+            instance.attributes[name] = _named(_field_default(machine, field.value, frame, site), name)
         else:
             instance.attributes[name] = Unknown(name)
     found = members.class_member(machine, instance.cls, "__post_init__")
@@ -383,9 +391,7 @@ def _call_unknown(
 # --- escape ---
 
 
-def escape(
-    machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], callee: str, site: Location
-) -> None:
+def escape(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], callee: str, site: Location) -> None:
     """Values go to code that is not known: what it may do to arrays becomes unknown.
 
     Such code may switch gradients on, so "no gradient" is no longer known; that it switches them off is not assumed.

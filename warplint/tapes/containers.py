@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warplint.ir.spans import Location
-from warplint.tapes import members
+from warplint.tapes import sequences
 from warplint.tapes.values import (
     ArrayValue,
     DictValue,
@@ -14,6 +14,7 @@ from warplint.tapes.values import (
     TapeValue,
     Unknown,
     Value,
+    is_key,
 )
 
 if TYPE_CHECKING:
@@ -40,6 +41,10 @@ def call_method(
         if name == "get" and args and isinstance(args[0], ArrayValue):
             return machine.recorder.gradient(args[0])
         return Unknown("gradient")
+    if isinstance(receiver, Method) and isinstance(receiver.receiver, TapeValue) and receiver.name == "launches":
+        if name == "clear":
+            machine.recorder.reset_tape(receiver.receiver)
+        return None
     return Unknown(name)
 
 
@@ -50,7 +55,7 @@ def _list_method(machine: Machine, owner: ListValue, name: str, args: tuple[Valu
             owner.items.append(first)
         return None
     if name in ("extend", "update"):
-        known = members.elements(machine, first)
+        known = sequences.elements(machine, first)
         if known is None:
             owner.open = True
         else:
@@ -93,7 +98,7 @@ def _dict_method(
 ) -> Value:
     first = args[0] if args else None
     if name in ("get", "pop", "setdefault") and args:
-        key_known = members.is_key(first)
+        key_known = is_key(first)
         if key_known and first in owner.entries:
             return owner.entries.pop(first) if name == "pop" else owner.entries[first]
         if owner.open or not key_known:
@@ -107,7 +112,7 @@ def _dict_method(
     if name == "values":
         return ListValue(list(owner.entries.values()), owner.open)
     if name == "keys":
-        return ListValue(list(owner.entries), owner.open)  # type: ignore[arg-type]
+        return ListValue(list(owner.entries), owner.open)
     if name == "update":
         if isinstance(first, DictValue):
             owner.entries.update(first.entries)
@@ -126,12 +131,24 @@ def _dict_method(
 
 
 _PURE_TEXT = frozenset(
-    {"lower", "upper", "strip", "lstrip", "rstrip", "replace", "startswith", "endswith", "split", "title", "removeprefix"}
+    {
+        "lower",
+        "upper",
+        "strip",
+        "lstrip",
+        "rstrip",
+        "replace",
+        "startswith",
+        "endswith",
+        "split",
+        "title",
+        "removeprefix",
+    }
 )
 
 
 def _text_method(owner: str, name: str, args: tuple[Value, ...]) -> Value:
     if name in _PURE_TEXT and all(isinstance(arg, str) for arg in args):
         result = getattr(owner, name)(*args)
-        return ListValue(list(result)) if isinstance(result, list) else result  # type: ignore[no-any-return]
+        return ListValue(list(result)) if isinstance(result, list) else result
     return Unknown("text")

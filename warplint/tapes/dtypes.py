@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from warplint.ir import syntax as ir
 from warplint.ir.programs import DefinitionRef
-from warplint.tapes.values import ClassValue, ExternalValue, Unknown, Value
-
-if TYPE_CHECKING:
-    from warplint.tapes.machine import Machine
+from warplint.tapes.values import ClassValue, ExternalValue, ListValue, Unknown, Value
 
 _SCALARS = {
     "float": "float32",
@@ -45,6 +41,19 @@ def dtype_name(value: Value) -> str | DefinitionRef | None:
     return None
 
 
+def component_shape(dtype: str | DefinitionRef | None) -> tuple[int, ...]:
+    """The axes that one element of a data type takes in host data: ``(3,)`` for ``vec3f``, none for a scalar."""
+    compound = _COMPOUND.match(dtype) if isinstance(dtype, str) else None
+    if compound is None:
+        return ()
+    kind = compound[1]
+    if kind.startswith("vec"):
+        return (int(kind[3]),)
+    if kind.startswith("mat"):
+        return (int(kind[3]), int(kind[4]))
+    return {"quat": (4,), "transform": (7,), "spatial_vector": (6,), "spatial_matrix": (6, 6)}[kind]
+
+
 def is_whole(dtype: str | DefinitionRef | None) -> bool:
     """Whether a data type surely holds whole numbers or truth values: such an array never has a gradient."""
     if not isinstance(dtype, str):
@@ -55,7 +64,7 @@ def is_whole(dtype: str | DefinitionRef | None) -> bool:
     return compound is not None and compound["scalar"] not in _FLOATS
 
 
-def annotation_is_array(machine: Machine, annotation: ir.Expr | None) -> bool:
+def annotation_is_array(annotation: ir.Expr | None) -> bool:
     """Whether a kernel parameter is annotated as an array: ``wp.array(dtype=...)``, ``wp.array2d[float]``."""
     while annotation is not None:
         if isinstance(annotation, ir.Call):
@@ -70,8 +79,6 @@ def annotation_is_array(machine: Machine, annotation: ir.Expr | None) -> bool:
 
 def shape_of(value: Value) -> tuple[int | Unknown, ...] | None:
     """A shape argument: a number or a tuple of numbers."""
-    from warplint.tapes.values import ListValue
-
     if isinstance(value, bool):
         return None
     if isinstance(value, int):

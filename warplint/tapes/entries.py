@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -10,20 +9,22 @@ from warplint.ir import syntax as ir
 from warplint.ir.spans import Location, Span
 from warplint.source.project import Definition, Module, Project
 from warplint.tapes import calls, members, tapes
+from warplint.tapes.candidates import candidates, openers, opens_tapes
 from warplint.tapes.machine import Effects, HostError, Machine, OutOfBudget
 from warplint.tapes.questions import Questions
 from warplint.tapes.trace import Trace
 from warplint.tapes.values import BoundMethod, ClassValue, FunctionValue, Instance, Unknown, Value
 
-#: Steps (statements and calls) of one run, and of all runs from one entry point.
-RUN_BUDGET = 150_000
-ENTRY_BUDGET = 400_000
+#: Steps (statements and calls) of one run as it is written, of one run with smaller counts, of all runs from one entry
+#: point, and of all runs for one module.
+FULL_BUDGET = 10_000
+RUN_BUDGET = 60_000
+ENTRY_BUDGET = 150_000
+#: Steps of all the runs in which one answer is turned round: what is cheap to run is run every way.
+FLIP_BUDGET = 10_000
+MODULE_BUDGET = 250_000
 #: How many conditions of one entry point are tried the other way.
 MAX_FLIPS = 8
-
-#: What a file must contain to be worth interpreting.
-TAPE = re.compile(r"\bTape\s*\(")
-_OPENS = re.compile(r"Tape$|^backward$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,50 +35,74 @@ class Entry:
     start: Callable[[Machine], None]
 
 
+def concerns(module: Module) -> bool:
+    """Whether ``module`` opens tapes, or uses something of another module of the project that does."""
+    return opens_tapes(module) or bool(openers(module))
+
+
 def traces(project: Project, module: Module, effects: Effects) -> Iterator[Trace]:
     """The traces of all runs that are made for ``module``."""
-    covered: set[int] = set()
-    yield from _runs(project, module, effects, _script(module), covered)
-    for candidate in _candidates(module):
-        if id(candidate.node) not in covered:
-            yield from _runs(project, module, effects, _function(module, candidate), covered)
+    runs = _Runs(project, module, effects)
+    starts = candidates(module)
+    yield from runs.of(_script(module, starts))
+    for start in starts:
+        if id(start.node) not in runs.covered:
+            yield from runs.of(_function(module, start, starts))
 
 
-def _runs(
-    project: Project, module: Module, effects: Effects, entry: Entry, covered: set[int]
-) -> Iterator[Trace]:
-    remaining = ENTRY_BUDGET
-    flips: list[Location | None] = [None]
-    tried: set[Location] = set()
-    while flips and remaining > 0:
-        flip = flips.pop(0)
-        questions = Questions(frozenset() if flip is None else frozenset({flip}))
-        budget = min(RUN_BUDGET, remaining)
-        machine = Machine(project, effects, budget, questions)
-        trace = machine.recorder.trace
-        trace.entry = entry.name
-        try:
-            entry.start(machine)
-        except OutOfBudget:
-            trace.finished = False
-        except (HostError, RecursionError):
-            pass
-        remaining -= budget - max(0, machine.budget)
-        covered |= machine.covered
-        yield trace
-        for site in questions.asked:
-            if site.path == module.path and site not in tried and len(tried) < MAX_FLIPS:
-                tried.add(site)
-                flips.append(site)
+class _Runs:
+    """The runs for one module. ``covered`` are the definitions that some run entered."""
+
+    def __init__(self, project: Project, module: Module, effects: Effects) -> None:
+        self.covered: set[int] = set()
+        self._project = project
+        self._module = module
+        self._effects = effects
+        self._budget = MODULE_BUDGET
+
+    def of(self, entry: Entry) -> Iterator[Trace]:
+        """The traces from one entry point: as it is, and with single answers turned round."""
+        remaining = min(ENTRY_BUDGET, self._budget)
+        flips: list[Location | None] = [None]
+        tried: set[Location] = set()
+        shrunk = False
+        while flips and remaining > 0:
+            flip = flips.pop(0)
+            questions = Questions(frozenset() if flip is None else frozenset({flip}))
+            budget = min(RUN_BUDGET if shrunk else FULL_BUDGET, remaining)
+            machine = Machine(self._project, self._effects, budget, questions, shrunk)
+            trace = machine.recorder.trace
+            trace.entry = entry.name
+            try:
+                entry.start(machine)
+            except (OutOfBudget, RecursionError):
+                trace.finished = False
+            except HostError:
+                pass
+            spent = budget - max(0, machine.budget)
+            remaining -= spent
+            self._budget -= spent
+            if not shrunk and (machine.cut or not trace.finished) and remaining > 0:
+                shrunk = True
+                flips.insert(0, flip)
+                continue
+            self.covered |= machine.covered
+            yield trace
+            if flip is None:
+                remaining = min(remaining, FLIP_BUDGET) if spent <= FLIP_BUDGET else 0
+            for site in questions.asked:
+                if site.path == self._module.path and site not in tried and len(tried) < MAX_FLIPS:
+                    tried.add(site)
+                    flips.append(site)
 
 
 # --- scripts ---
 
 
-def _script(module: Module) -> Entry:
+def _script(module: Module, starts: list[Definition]) -> Entry:
     def start(machine: Machine) -> None:
         _run_module(machine, module, "__main__")
-        _finish(machine, module)
+        _finish(machine, module, starts)
 
     return Entry("__main__", start)
 
@@ -86,6 +111,7 @@ def _run_module(machine: Machine, module: Module, name: str) -> None:
     """Run what stands at the top level of a file; definitions and imports are read when they are asked for."""
     frame = machine.globals(module)
     frame.names["__name__"] = name
+    machine.recorder.entries.add(_place(module))
     machine.recorder.enter("<module>", _place(module))
     for region in module.regions:
         if region.kind in ("assign", "other"):
@@ -96,11 +122,11 @@ def _place(module: Module) -> Location:
     return Location(module.path, Span(1, 1, 1, 1))
 
 
-def _finish(machine: Machine, module: Module) -> None:
+def _finish(machine: Machine, module: Module, starts: list[Definition]) -> None:
     """Objects that were made and given away: whoever has them calls the methods that open tapes."""
     site = _place(module)
     tapes.run_pending(machine, site)
-    for definition in _candidates(module):
+    for definition in starts:
         if id(definition.node) in machine.covered or not definition.scope:
             continue
         for instance in list(machine.instances):
@@ -113,10 +139,11 @@ def _finish(machine: Machine, module: Module) -> None:
 # --- functions and methods that nobody calls ---
 
 
-def _function(module: Module, definition: Definition) -> Entry:
+def _function(module: Module, definition: Definition, starts: list[Definition]) -> Entry:
     def start(machine: Machine) -> None:
         _run_module(machine, module, module.name)
         site = Location(module.path, definition.node.span)
+        machine.recorder.entries.add(site)
         owner = definition.scope[-1] if definition.scope else None
         if owner is None:
             function = machine.definition_value(definition, None)
@@ -126,7 +153,7 @@ def _function(module: Module, definition: Definition) -> Entry:
             cls = machine.definition_value(Definition(module, owner, definition.scope[:-1]), None)
             if isinstance(cls, ClassValue):
                 _call_in_class(machine, cls, definition, site)
-        _finish(machine, module)
+        _finish(machine, module, starts)
 
     return Entry(definition.qualname, start)
 
@@ -139,14 +166,14 @@ def _call_in_class(machine: Machine, cls: ClassValue, definition: Definition, si
             tapes.apply_torch_function(machine, cls, args, site)
         return
     found = members.class_member(machine, cls, "__init__")
-    args, keywords = ((), {})
+    given: tuple[tuple[Value, ...], dict[str, Value]] = ((), {})
     if found is not None and isinstance(found[1], FunctionValue):
-        args, keywords = _arguments(machine, found[1].definition, skip=1)
-    instance = calls.construct(machine, cls, args, keywords, site)
+        given = _arguments(machine, found[1].definition, skip=1)
+    instance = calls.construct(machine, cls, *given, site)
     for name in ("setUp", "setup_method"):
-        if isinstance(instance, Instance) and (setup := members.class_member(machine, cls, name)) is not None:
-            if isinstance(setup[1], FunctionValue):
-                machine.call(BoundMethod(setup[1], instance), (), {}, site)
+        setup = members.class_member(machine, cls, name)
+        if isinstance(instance, Instance) and setup is not None and isinstance(setup[1], FunctionValue):
+            machine.call(BoundMethod(setup[1], instance), (), {}, site)
     if isinstance(instance, Instance) and id(definition.node) not in machine.covered:
         _call_method(machine, instance, definition, site)
 
@@ -162,9 +189,7 @@ def _call_method(machine: Machine, instance: Instance, definition: Definition, s
     tapes.read_gradients(machine, machine.call(callee, args, keywords, site), "escape", site)
 
 
-def _arguments(
-    machine: Machine, definition: Definition, skip: int = 0
-) -> tuple[tuple[Value, ...], dict[str, Value]]:
+def _arguments(machine: Machine, definition: Definition, skip: int = 0) -> tuple[tuple[Value, ...], dict[str, Value]]:
     """Arguments for a function that nobody calls: numbers and texts have their defaults, the rest is unknown."""
     node = definition.node
     assert isinstance(node, ir.FunctionDef)
@@ -185,45 +210,3 @@ def _arguments(
         else:
             keywords[parameter.name] = value
     return tuple(args), keywords
-
-
-# --- candidates ---
-
-
-_CANDIDATES: dict[int, tuple[Module, list[Definition]]] = {}
-
-
-def _candidates(module: Module) -> list[Definition]:
-    """Functions and methods of ``module`` that open a tape or run one backward, themselves or through others that are
-    called by name; those that no other candidate calls come first."""
-    known = _CANDIDATES.get(id(module))
-    if known is not None and known[0] is module:
-        return known[1]
-    found: list[Definition] = []
-    uses: dict[str, set[str]] = {}
-    opens: set[str] = set()
-    for definition in module.functions():
-        if any(isinstance(outer, ir.FunctionDef) for outer in definition.scope):
-            continue
-        names = {_called(inner) for inner in ir.walk(definition.node) if isinstance(inner, ir.Call)}
-        found.append(definition)
-        uses.setdefault(definition.node.name, set()).update(names)
-        if any(_OPENS.search(name) for name in names):
-            opens.add(definition.node.name)
-    reaching = set(opens)
-    while True:
-        more = {name for name, names in uses.items() if names & reaching} - reaching
-        if not more:
-            break
-        reaching |= more
-    result = [definition for definition in found if definition.node.name in reaching]
-    called = {name for definition in result for name in uses[definition.node.name] if name != definition.node.name}
-    result.sort(key=lambda definition: definition.node.name in called)
-    _CANDIDATES[id(module)] = (module, result)
-    return result
-
-
-def _called(call: ir.Call) -> str:
-    if isinstance(call.func, ir.Attribute):
-        return call.func.attr
-    return call.func.id if isinstance(call.func, ir.Name) else ""

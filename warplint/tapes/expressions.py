@@ -8,15 +8,19 @@ from typing import TYPE_CHECKING, Any
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Location
 from warplint.source.project import canonical
-from warplint.tapes import members, operators
+from warplint.tapes import members, operators, sequences
 from warplint.tapes.questions import derived
 from warplint.tapes.values import (
+    ArrayValue,
     DictValue,
     ExternalValue,
+    Instance,
     LambdaValue,
     ListValue,
+    Method,
     Unknown,
     Value,
+    is_key,
 )
 
 if TYPE_CHECKING:
@@ -43,7 +47,14 @@ def evaluate(machine: Machine, node: ir.Expr, frame: Frame) -> Value:
 
 
 def _name(machine: Machine, node: ir.Name, frame: Frame) -> Value:
-    return machine.lookup(node.id, frame)
+    name = node.id
+    outer: Frame | None = frame
+    while outer is not None:
+        names = outer.names
+        if name in names:
+            return names[name]
+        outer = outer.parent
+    return machine.global_name(frame.module, name)
 
 
 def _constant(machine: Machine, node: ir.Constant, frame: Frame) -> Value:
@@ -52,15 +63,18 @@ def _constant(machine: Machine, node: ir.Constant, frame: Frame) -> Value:
 
 
 def _attribute(machine: Machine, node: ir.Attribute, frame: Frame) -> Value:
-    return members.get_attribute(
-        machine, evaluate(machine, node.value, frame), node.attr, machine.location(node, frame)
-    )
+    owner = evaluate(machine, node.value, frame)
+    if owner.__class__ is Instance:
+        attributes = owner.attributes
+        if node.attr in attributes:
+            return attributes[node.attr]
+    return members.get_attribute(machine, owner, node.attr, Location(frame.module.path, node.span))
 
 
 def _subscript(machine: Machine, node: ir.Subscript, frame: Frame) -> Value:
     owner = evaluate(machine, node.value, frame)
     index = evaluate(machine, node.index, frame)
-    return members.get_item(machine, owner, index, machine.location(node, frame))
+    return sequences.get_item(machine, owner, index, machine.location(node, frame))
 
 
 def _slice(machine: Machine, node: ir.Slice, frame: Frame) -> Value:
@@ -70,8 +84,8 @@ def _slice(machine: Machine, node: ir.Slice, frame: Frame) -> Value:
 
 def _call(machine: Machine, node: ir.Call, frame: Frame) -> Value:
     machine.tick()
-    site = machine.location(node, frame)
-    if isinstance(node.func, ir.Name) and node.func.id == "super" and not node.args:
+    site = Location(frame.module.path, node.span)
+    if node.func.__class__ is ir.Name and node.func.id == "super" and not node.args:
         return members.make_super(frame)
     function = evaluate(machine, node.func, frame)
     args: list[Value] = []
@@ -79,7 +93,7 @@ def _call(machine: Machine, node: ir.Call, frame: Frame) -> Value:
     for arg in node.args:
         if isinstance(arg, ir.Starred):
             inner = evaluate(machine, arg.value, frame)
-            known = members.elements(machine, inner)
+            known = sequences.elements(machine, inner)
             if known is None:
                 args.append(inner if isinstance(inner, Unknown) else Unknown("*args"))
                 keywords["*"] = args[-1]
@@ -97,7 +111,18 @@ def _call(machine: Machine, node: ir.Call, frame: Frame) -> Value:
                 keywords["**"] = value
         else:
             keywords["**"] = value
-    return machine.call(function, tuple(args), keywords, site)
+    if isinstance(function, Method) and isinstance(function.receiver, ListValue):
+        _name_elements(node, args)
+    return machine.call(function, tuple(args), keywords, site, node)
+
+
+def _name_elements(node: ir.Call, args: list[Value]) -> None:
+    """Arrays that go into a list without a name are called by the list's."""
+    if isinstance(node.func, ir.Attribute) and isinstance(node.func.value, (ir.Name, ir.Attribute)):
+        owner = node.func.value
+        for arg in args:
+            if isinstance(arg, ArrayValue) and not arg.storage.name:
+                arg.storage.name = f"{owner.id if isinstance(owner, ir.Name) else owner.attr}[...]"
 
 
 def _binary(machine: Machine, node: ir.Binary, frame: Frame) -> Value:
@@ -162,7 +187,7 @@ def _elements(machine: Machine, nodes: tuple[ir.Expr, ...], frame: Frame) -> tup
     is_open = False
     for node in nodes:
         if isinstance(node, ir.Starred):
-            inner = members.elements(machine, evaluate(machine, node.value, frame))
+            inner = sequences.elements(machine, evaluate(machine, node.value, frame))
             if inner is None:
                 is_open = True
             else:
@@ -193,10 +218,9 @@ def _dict(machine: Machine, node: ir.Dict, frame: Frame) -> Value:
                 result.open = True
             continue
         key = evaluate(machine, key_node, frame)
-        if members.is_key(key):
+        if is_key(key) or isinstance(key, Unknown):
             result.entries[key] = value
-        else:
-            result.open = True
+        result.open = result.open or not is_key(key)  # which entry an unknown key is, nobody knows
     return result
 
 
@@ -222,21 +246,22 @@ def _comprehension(machine: Machine, node: ir.Comprehension, frame: Frame) -> Va
                 return
             assert node.key is not None
             key = evaluate(machine, node.key, inner)
-            if members.is_key(key):
+            if is_key(key):
                 result.entries[key] = value
             else:
                 result.open = True
             return
         generator = node.generators[position]
-        items, _ = members.rounds(machine, evaluate(machine, generator.iterable, inner))
+        items, _ = sequences.rounds(machine, evaluate(machine, generator.iterable, inner))
         machine.recorder.begin_loop()
         for number, item in enumerate(items):
             if number >= MAX_ROUNDS:
                 result.open = True
+                machine.cut = True
                 break
             machine.tick()
             machine.recorder.round(number)
-            members.assign(machine, generator.target, item, inner)
+            sequences.assign(machine, generator.target, item, inner)
             if all(
                 truth(machine, evaluate(machine, condition, inner), machine.location(condition, frame))
                 for condition in generator.conditions
@@ -262,9 +287,17 @@ def _format(machine: Machine, node: ir.Format, frame: Frame) -> Value:
 
 
 def _opaque(machine: Machine, node: ir.Opaque, frame: Frame) -> Value:
-    for value in node.values:
-        evaluate(machine, value, frame)
-    return Unknown(node.kind)
+    values = [evaluate(machine, value, frame) for value in node.values]
+    if node.kind in ("yield", "yieldfrom"):
+        owner: Frame | None = frame
+        while owner is not None and owner.on_yield is None:
+            owner = owner.parent
+        if owner is not None and owner.on_yield is not None:
+            given = values[0] if values else None
+            for item in sequences.rounds(machine, given)[0] if node.kind == "yieldfrom" else (given,):
+                owner.on_yield(item)
+        return None
+    return values[0] if node.kind == "await" and values else Unknown(node.kind)
 
 
 _EVALUATE: dict[type, Callable[[Any, Any, Any], Value]] = {

@@ -9,7 +9,8 @@ from warplint.ir import syntax as ir
 from warplint.ir.effects import EffectSummary, Path
 from warplint.ir.programs import DefinitionRef
 from warplint.ir.spans import Location
-from warplint.tapes import dtypes, members
+from warplint.tapes import dtypes, sequences
+from warplint.tapes.memo import Memo
 from warplint.tapes.trace import Access, Launched
 from warplint.tapes.values import (
     ArrayValue,
@@ -48,7 +49,7 @@ def launch(
     given: dict[str, Value] = dict(zip(_LAUNCH, args, strict=False))
     given.update(keywords)
     kernel = given.get("kernel")
-    lists = [members.elements(machine, given[key]) if key in given else [] for key in ("inputs", "outputs")]
+    lists = [sequences.elements(machine, given[key]) if key in given else [] for key in ("inputs", "outputs")]
     arguments: list[Value] | None = None
     if lists[0] is not None and lists[1] is not None:
         arguments = [*lists[0], *lists[1]]
@@ -124,7 +125,7 @@ def _turn_into_arrays(machine: Machine, node: ir.FunctionDef, values: dict[str, 
         value = values.get(parameter.name)
         if isinstance(value, TensorValue):
             values[parameter.name] = value.array
-        elif isinstance(value, Unknown) and dtypes.annotation_is_array(machine, parameter.annotation):
+        elif isinstance(value, Unknown) and dtypes.annotation_is_array(parameter.annotation):
             values[parameter.name] = machine.recorder.materialize(value, site)
 
 
@@ -196,7 +197,9 @@ def reference(machine: Machine, kernel: KernelValue) -> DefinitionRef:
                 closure[name] = value
             elif isinstance(value, (FunctionValue, KernelValue)):
                 inner = value.definition
-                closure[name] = DefinitionRef(inner.module.path, inner.qualname, _plain_closure(inner.node, value.closure))
+                closure[name] = DefinitionRef(
+                    inner.module.path, inner.qualname, _plain_closure(inner.node, value.closure)
+                )
             elif isinstance(value, ExternalValue):
                 dtype = dtypes.dtype_name(value)
                 if isinstance(dtype, str):
@@ -215,13 +218,8 @@ def _plain_closure(node: ir.Node, closure: Frame | None) -> dict[str, object]:
     return found
 
 
-_USED: dict[int, tuple[ir.Node, tuple[str, ...]]] = {}
+def _used_names(node: ir.Node) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(inner.id for inner in ir.walk(node) if isinstance(inner, ir.Name)))
 
 
-def _names(node: ir.Node) -> tuple[str, ...]:
-    known = _USED.get(id(node))
-    if known is not None and known[0] is node:
-        return known[1]
-    found = tuple(dict.fromkeys(inner.id for inner in ir.walk(node) if isinstance(inner, ir.Name)))
-    _USED[id(node)] = (node, found)
-    return found
+_names = Memo(_used_names)

@@ -33,7 +33,6 @@ from warplint.tapes.recorder import Recorder
 from warplint.tapes.values import (
     ClassValue,
     ExternalValue,
-    FunctionValue,
     Instance,
     KernelValue,
     ModuleValue,
@@ -70,6 +69,8 @@ class Frame:
     receiver: Value = None
     outer: set[str] = field(default_factory=set)  # names declared global or nonlocal
     raised: bool = False  # a `raise` was passed over
+    # What a generator's `yield` does with its value; None outside generators.
+    on_yield: Callable[[Value], None] | None = None
 
     def find(self, name: str) -> Frame | None:
         """The frame, from here outwards, that has ``name``."""
@@ -91,11 +92,17 @@ class Activation(NamedTuple):
 class Machine:
     """Runs host code of ``project``. ``effects`` tells what kernels do; ``budget`` is the number of steps."""
 
-    def __init__(self, project: Project, effects: Effects, budget: int, questions: Questions) -> None:
+    def __init__(
+        self, project: Project, effects: Effects, budget: int, questions: Questions, shrunk: bool = False
+    ) -> None:
         self.project = project
         self.effects = effects
         self.budget = budget
         self.questions = questions
+        #: Whether counts of steps are made smaller (see ``warplint.tapes.shrink``).
+        self.shrunk = shrunk
+        #: Whether a loop that does something with arrays was left before its end, for want of steps.
+        self.cut = False
         self.recorder = Recorder()
         self.activations: list[Activation] = []
         #: How many `try` statements with handlers are around the present place.
@@ -103,6 +110,8 @@ class Machine:
         #: The definitions that were run, by the identity of their nodes.
         self.covered: set[int] = set()
         self.instances: list[Instance] = []
+        #: The call that is being made, as it is written.
+        self.written: ir.Call | None = None
         self._globals: dict[Path, Frame] = {}
         self._modules: dict[Path, ModuleValue] = {}
         self._functions: dict[tuple[int, int], Value] = {}
@@ -127,9 +136,15 @@ class Machine:
         return statements.execute(self, body, frame)
 
     def call(
-        self, function: Value, args: tuple[Value, ...], keywords: dict[str, Value], site: Location
+        self,
+        function: Value,
+        args: tuple[Value, ...],
+        keywords: dict[str, Value],
+        site: Location,
+        node: ir.Call | None = None,
     ) -> Value:
-        """Call any value."""
+        """Call any value. ``node`` is the call as it is written, None where the machine itself calls."""
+        self.written = node
         return calls.call(self, function, args, keywords, site)
 
     # --- places ---
@@ -148,6 +163,17 @@ class Machine:
         finally:
             self.activations.pop()
             self.recorder.leave()
+
+    @contextmanager
+    def suspended(self) -> Iterator[None]:
+        """The time that the caller's code runs inside an activation (the body of a ``with`` over a generator)."""
+        active = self.activations.pop()
+        place = self.recorder.leave()
+        try:
+            yield
+        finally:
+            self.activations.append(active)
+            self.recorder.enter(*place)
 
     def may_enter(self, definition: Definition) -> bool:
         """Whether the call stack allows one more call of ``definition``."""

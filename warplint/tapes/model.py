@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from warplint.ir.spans import Location
-from warplint.tapes import allocations, arrays, builtins, contexts, launches, members, tapes
+from warplint.tapes import (
+    allocations,
+    arrays,
+    builtins,
+    contexts,
+    hostdata,
+    launches,
+    sequences,
+    tapes,
+    vocabulary,
+)
 from warplint.tapes.values import (
     ArrayValue,
     ContextValue,
@@ -27,31 +36,6 @@ Args = tuple[Value, ...]
 Keywords = dict[str, Value]
 Handler = Callable[["Machine", Args, Keywords, Location], Value]
 
-#: Context managers that change nothing which matters to a trace.
-_CONTEXTS = re.compile(
-    r"^(warp\.Scoped\w+|contextlib\.(nullcontext|suppress|ExitStack)|torch\.(no_grad|enable_grad|inference_mode|device)"
-    r"|torch\.cuda\.\w+|torch\.autograd\.(set_detect_anomaly|graph\.\w+)|open|nvtx\.annotate|warnings\.\w+"
-    r"|unittest\.mock\.\w+|tempfile\.\w+)$"
-)
-#: Calls into these cannot change an array's flags or contents.
-_HARMLESS = re.compile(
-    r"^(numpy|math|time|os|sys|json|logging|random|pathlib|warnings|argparse|itertools|operator|statistics|matplotlib"
-    r"|tqdm|pxr|PIL|trimesh|rich|wandb|scipy|typing|collections|copy|string|re|datetime|unittest|pytest|gc|object"
-    r"|cv2|imageio|polyscope|pyglet|click|dataclasses|functools|contextlib|abc|enum|inspect|traceback|threading)\b"
-)
-_HARMLESS_WARP = re.compile(
-    r"^warp\.(synchronize\w*|init|get_\w+|set_\w+|is_\w+|capture_\w+|load_\w+|force_load|render\.\w+|config\.\w+"
-    r"|context\.\w+|types\.\w+|rand\w*|launch_\w+|wait_\w+|record_event|Stream|Event|print_\w+|clear_\w+|sim\.render\.\w+"
-    r"|Bvh|HashGrid|Volume\S*|MarchingCubes|constant|static|examples\.\S+|utils\.create_\w+|utils\.bourke_color_map"
-    r"|optim\.linear\.\S+)$"
-)
-#: Methods of unknown objects that only look at what they are given.
-_HARMLESS_METHODS = re.compile(
-    r"^(log|print|render|draw|plot|show|save|append|write|add_\w+|begin\w*|end\w*|set_model|set_\w+|info|debug|warning|error"
-    r"|assert\w*|imshow|scatter|update_\w+|extend|put|set|register\w*|format|join|lower|items|keys|values|get|copy|view"
-    r"|numpy|cpu|detach|item|tolist|clone|to|size|mean|sum|astype|reshape|flatten|is_\w+|has_\w+)$|^log_"
-)
-
 
 def call_external(machine: Machine, name: str, args: Args, keywords: Keywords, site: Location) -> Value:
     """Call something outside the project by its full name."""
@@ -62,16 +46,17 @@ def call_external(machine: Machine, name: str, args: Args, keywords: Keywords, s
         return allocations.allocate(machine, name, args, keywords, site)
     if name.startswith("warp."):
         return _warp(machine, name, args, keywords, site)
-    if _CONTEXTS.match(name):
+    kind = vocabulary.role(name)
+    if kind == "context":
         return ContextValue(args[0] if name.endswith("nullcontext") and args else machine.pure(name))
     if name.startswith("torch.optim."):
         return OptimizerValue(args[0] if args else keywords.get("params"), torch=True)
     if name.startswith("numpy."):
-        return builtins.numpy_call(machine, name.removeprefix("numpy."), args, keywords, site)
+        return hostdata.numpy_call(machine, name.removeprefix("numpy."), args, keywords, site)
     handled, result = builtins.call(machine, name, args, keywords, site)
     if handled:
         return result
-    if _HARMLESS.match(name):
+    if kind == "harmless":
         _look(machine, args, keywords, site)
         return Unknown(name)
     from warplint.tapes.calls import escape
@@ -80,20 +65,17 @@ def call_external(machine: Machine, name: str, args: Args, keywords: Keywords, s
     return Unknown(name)
 
 
-_VECTOR = re.compile(r"^warp\.(vec\d\w*|mat\d\d\w*|quat\w*|transform\w*|spatial_\w+)$")
-_NUMBER = re.compile(r"^warp\.(u?int\d+|float\d+|bool)$")
-
-
 def _warp(machine: Machine, name: str, args: Args, keywords: Keywords, site: Location) -> Value:
-    if _CONTEXTS.match(name):
+    kind = vocabulary.role(name)
+    if kind == "context":
         if name == "warp.ScopedCapture":
             return ContextValue(Unknown("capture"))
         return ContextValue(Unknown(name))
-    if re.match(r"^warp\.(optim\.)?(Adam|SGD|adam\.Adam|sgd\.SGD)$", name):
+    if kind == "optimizer":
         return OptimizerValue(args[0] if args else keywords.get("params"), torch=False)
-    if _NUMBER.match(name) and len(args) == 1:
+    if kind == "number" and len(args) == 1:
         return args[0] if isinstance(args[0], (int, float)) else Unknown(name)
-    if _VECTOR.match(name):
+    if kind == "vector":
         numbers = [item for arg in args for item in (arg if isinstance(arg, tuple) else (arg,))]
         return Unknown(name, ("vector", name, tuple(numbers)))
     if name == "warp.Mesh":
@@ -107,7 +89,7 @@ def _warp(machine: Machine, name: str, args: Args, keywords: Keywords, site: Loc
         return machine.pure("warp.get_device")
     if name in ("warp.from_ptr", "warp.indexedarray", "warp.fabricarray"):
         return Unknown(name)
-    if _HARMLESS_WARP.match(name):
+    if kind == "harmless":
         return Unknown(name)
     from warplint.tapes.calls import reachable_arrays
 
@@ -140,9 +122,11 @@ def call_unknown_method(
             return True, None
     if name == "numpy" and _is_gradient(owner):
         _read_unknown_gradient(machine, owner, site)
-    if _HARMLESS_METHODS.match(name):
+    if vocabulary.only_looks(name) or vocabulary.draws(name):
         _look(machine, args, keywords, site)
-        return True, Unknown(name, (("result", name), owner), owner.sources)
+        result = Unknown(name, (("result", name), owner), owner.sources)
+        hostdata.shape_result(machine, owner, name, args, keywords, result)
+        return True, result
     return False, None
 
 
@@ -214,7 +198,7 @@ def _deepcopy(machine: Machine, args: Args, keywords: Keywords, site: Location) 
 
 
 def _bundle(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
-    return ListValue([]) if not args else ListValue(members.elements(machine, args[0]) or [], True)
+    return ListValue([]) if not args else ListValue(sequences.elements(machine, args[0]) or [], True)
 
 
 _HANDLERS: dict[str, Handler] = {
@@ -234,4 +218,3 @@ _HANDLERS: dict[str, Handler] = {
     "collections.OrderedDict": lambda machine, args, keywords, site: builtins.make_dict(machine, args, keywords),
     "collections.defaultdict": lambda machine, args, keywords, site: Unknown("defaultdict"),
 }
-

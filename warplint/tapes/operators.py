@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator as python
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from warplint.tapes.questions import derived
@@ -189,12 +189,9 @@ def _contains(machine: Machine, operator: str, left: Value, right: Value) -> Val
         elif not isinstance(left, (Unknown, ListValue, DictValue)) and left in right.entries:
             found = True
     elif isinstance(right, (ListValue, tuple)):
-        items = right.items if isinstance(right, ListValue) else list(right)
-        same = [_same(left, item, identity=False) for item in items]
-        if any(same):
-            found = True
-        elif None not in same and not (isinstance(right, ListValue) and right.open):
-            found = False
+        found = _among(left, right.items if isinstance(right, ListValue) else right)
+        if found is False and isinstance(right, ListValue) and right.open:
+            found = None
     elif isinstance(right, str) and isinstance(left, str):
         found = left in right
     elif isinstance(right, RangeValue) and isinstance(left, int):
@@ -206,6 +203,21 @@ def _contains(machine: Machine, operator: str, left: Value, right: Value) -> Val
             question = derived("in", left, right)
             return question if operator == "in" else derived("not", question)
     return Unknown(operator)
+
+
+def _among(left: Value, items: Iterable[Value]) -> bool | None:
+    """Whether ``left`` equals one of the items, None if that is not known."""
+    unsure = False
+    for item in items:
+        if item.__class__ is str and left.__class__ is str:  # the usual case, and lists of names are long
+            if item == left:
+                return True
+            continue
+        same = _same(left, item, identity=False)
+        if same:
+            return True
+        unsure = unsure or same is None
+    return None if unsure else False
 
 
 def known_truth(value: Value) -> bool | None:

@@ -93,9 +93,10 @@ def _slice(records: list[Record], goals: set[Storage], tapes: set[int]) -> list[
                 kept.append(record)
                 if isinstance(record, BackwardRun) and record.loss is not None:
                     needed.add(record.loss.storage)
-        elif isinstance(record, GradientZeroed):
-            if record.tape in tapes or (record.array is not None and record.array.storage in needed):
-                kept.append(record)
+        elif isinstance(record, GradientZeroed) and (
+            record.tape in tapes or (record.array is not None and record.array.storage in needed)
+        ):
+            kept.append(record)
         if len(kept) > MAX_OPERATIONS:
             return None
     kept.reverse()

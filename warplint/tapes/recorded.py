@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Union
 
 from warplint.tapes.trace import (
     BackwardRun,
@@ -11,13 +10,12 @@ from warplint.tapes.trace import (
     CustomAdjoint,
     GradientSeeded,
     Launched,
-    TapeReset,
     Trace,
 )
 from warplint.tapes.values import ArrayValue, Storage
 
 #: A recorded operation that can carry a gradient, and its place in the trace.
-Operation = tuple[int, Union[Launched, Copied]]
+Operation = tuple[int, Launched | Copied]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +51,13 @@ def sweeps(trace: Trace) -> list[Sweep]:
         if isinstance(record, (Launched, Copied)):
             if record.recorded and record.context.tape is not None:
                 tapes.setdefault(record.context.tape, []).append((position, record))
-        elif isinstance(record, TapeReset):
-            tapes.pop(record.tape, None)
-            custom.discard(record.tape)
         elif isinstance(record, CustomAdjoint):
             custom.add(record.tape)
         elif isinstance(record, GradientSeeded):
             seeded.append(record.array)
         elif isinstance(record, BackwardRun):
             seeds = (*record.seeds, *seeded)
-            found.append(
-                Sweep(position, record, tuple(tapes.get(record.tape, ())), seeds, record.tape in custom)
-            )
+            found.append(Sweep(position, record, tuple(tapes.get(record.tape, ())), seeds, record.tape in custom))
             seeded = []
     return found
 
@@ -74,6 +67,13 @@ def edges(record: Launched | Copied) -> tuple[tuple[ArrayValue, ArrayValue], ...
     if isinstance(record, Launched):
         return record.flows
     return ((record.source, record.target),)
+
+
+def carried(record: Launched | Copied) -> tuple[tuple[ArrayValue, ArrayValue], ...]:
+    """The edges along which the reverse sweep goes: none through a kernel that is compiled without an adjoint."""
+    if isinstance(record, Launched) and record.summary is not None and record.summary.backward is False:
+        return ()
+    return edges(record)
 
 
 def overwritten(record: Launched | Copied) -> set[Storage]:

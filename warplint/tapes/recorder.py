@@ -20,7 +20,6 @@ from warplint.tapes.trace import (
     Record,
     TapeBegan,
     TapeEnded,
-    TapeReset,
     Trace,
 )
 from warplint.tapes.values import ArrayValue, Storage, TapeValue, Unknown, Value
@@ -31,6 +30,8 @@ class Recorder:
 
     def __init__(self) -> None:
         self.trace = Trace("")
+        #: Places that stand for calls which nobody wrote: where a run starts.
+        self.entries: set[Location] = set()
         self.tapes: list[int] = []
         self._stack: list[tuple[str, Location]] = []
         self._loops: list[tuple[int, int]] = []
@@ -43,8 +44,8 @@ class Recorder:
     def enter(self, definition: str, site: Location) -> None:
         self._stack.append((definition, site))
 
-    def leave(self) -> None:
-        self._stack.pop()
+    def leave(self) -> tuple[str, Location]:
+        return self._stack.pop()
 
     def begin_loop(self) -> int:
         """A new loop; its rounds are told by ``round``."""
@@ -70,7 +71,7 @@ class Recorder:
     def context(self, site: Location) -> Context:
         return Context(
             site,
-            tuple(call for _, call in self._stack[1:]),
+            tuple(call for _, call in self._stack if call not in self.entries),
             tuple(self._loops),
             self._stack[-1][0] if self._stack else "",
             self.tapes[-1] if self.tapes else None,
@@ -115,9 +116,7 @@ class Recorder:
 
     def view(self, base: ArrayValue, view: str, shape: tuple[int | Unknown, ...] | None) -> ArrayValue:
         """An array that shares the memory of ``base``, and its gradient as it is now."""
-        array = ArrayValue(
-            base.storage, base.dtype, shape, base.requires_grad, base.view + view, base, flag=base.flag
-        )
+        array = ArrayValue(base.storage, base.dtype, shape, base.requires_grad, base.view + view, base, flag=base.flag)
         self.trace.arrays.append(array)
         return array
 
@@ -184,6 +183,10 @@ class Recorder:
             return
         self._add(Filled(context, array, value, sources))
 
+    def seeded(self, array: ArrayValue, site: Location) -> None:
+        """The gradient of ``array`` is set by hand."""
+        self._add(GradientSeeded(self.context(site), array))
+
     def read_gradient(self, array: ArrayValue, how: str, site: Location) -> None:
         """Host code looks at the gradient array ``array``."""
         if array.base is None or array.storage.owner is None:
@@ -220,8 +223,9 @@ class Recorder:
             self.tapes.remove(tape.number)
         self._add(TapeEnded(self.context(site), tape.number))
 
-    def reset_tape(self, tape: TapeValue, site: Location) -> None:
-        self._add(TapeReset(self.context(site), tape.number))
+    def reset_tape(self, tape: TapeValue) -> None:
+        """What was recorded is forgotten: from here on the object is another tape."""
+        tape.number = self.new_tape().number
 
     def custom_adjoint(self, tape: int, site: Location) -> None:
         self._add(CustomAdjoint(self.context(site), tape))

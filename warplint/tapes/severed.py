@@ -9,7 +9,7 @@ from warplint.ir.facts import Fact, Label
 from warplint.ir.spans import Location
 from warplint.tapes import programs
 from warplint.tapes.dtypes import is_whole
-from warplint.tapes.recorded import Operation, Sweep, edges, overwritten
+from warplint.tapes.recorded import Operation, Sweep, carried, overwritten
 from warplint.tapes.stories import allocated_label, called_from, launch_name, name_of, plain_name
 from warplint.tapes.trace import BackwardRun, GradientRead, Trace
 from warplint.tapes.values import ArrayValue, Storage
@@ -46,6 +46,8 @@ def _at_backward(trace: Trace, sweep: Sweep) -> Iterator[Fact]:
         for record in trace.records[sweep.position :]
         if isinstance(record, GradientRead) and record.how != "escape"
     }
+    if not wanted and not trace.finished:
+        return  # the run ended before it could tell whose gradient is wanted
     found: set[Storage] = set()
     for severed in _severed(list(sweep.operations), flags, sure, wanted):
         if severed.array.storage not in found:
@@ -61,18 +63,16 @@ def _severed(
     writers: dict[Storage, list[tuple[Operation, ArrayValue]]] = {}
     for operation in operations:
         fresh: dict[Storage, ArrayValue] = {}
-        for source, target in edges(operation[1]):
+        for source, target in carried(operation[1]):
             if is_whole(source.dtype) or is_whole(target.dtype) or target.storage.owner is not None:
                 continue
             origin = origins.get(source.storage)
             if origin is None and flags.get(id(source)) is True and source.storage not in writers:
                 origin = source
+                if wanted and origin.storage not in wanted:
+                    continue  # nobody looks at the gradient of this one
             if origin is None:
                 continue
-            if wanted and origin.storage not in wanted:
-                other = origins.get(source.storage)
-                if other is None:
-                    continue
             if source.storage is not target.storage:
                 fresh.setdefault(target.storage, origin)
                 writers.setdefault(target.storage, []).append((operation, source))
@@ -85,7 +85,7 @@ def _severed(
         record = operation[1]
         reaching = [
             (source, target)
-            for source, target in edges(record)
+            for source, target in carried(record)
             if target.storage in useful and source.storage is not target.storage
         ]
         for source, _ in reaching:
@@ -109,7 +109,7 @@ def _never_flagged(
 ) -> bool:
     """Whether no name for the array's memory on the tape has a gradient."""
     for operation, _ in writers[array.storage]:
-        for _, target in edges(operation[1]):
+        for _, target in carried(operation[1]):
             if target.storage is array.storage and flags.get(id(target)) is not False:
                 return False
     return True
@@ -141,7 +141,9 @@ def _fact(trace: Trace, position: int, backward: BackwardRun, severed: _Severed)
         "explicit": storage.explicit,
     }
     program = programs.chain(trace, position, backward, severed.origin, severed.array)
-    return Fact("missing-requires-grad", storage.site, attributes, _distinct(labels), storage.definition, "taped", program)
+    return Fact(
+        "missing-requires-grad", storage.site, attributes, _distinct(labels), storage.definition, "taped", program
+    )
 
 
 def _distinct(labels: list[Label]) -> tuple[Label, ...]:

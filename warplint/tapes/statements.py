@@ -10,10 +10,11 @@ from warplint.ir import syntax as ir
 from warplint.ir.spans import Location
 from warplint.source.bindings import target_names
 from warplint.source.project import Definition
-from warplint.tapes import contexts, expressions, members, operators
+from warplint.tapes import contexts, expressions, operators, sequences, shrink
+from warplint.tapes.memo import Memo
 from warplint.tapes.questions import ROUNDS
 from warplint.tapes.trace import BackwardRun
-from warplint.tapes.values import ListValue, Unknown, Value
+from warplint.tapes.values import GeneratorContext, ListValue, Unknown, Value
 
 if TYPE_CHECKING:
     from warplint.tapes.machine import Frame, Machine
@@ -36,14 +37,16 @@ def execute(machine: Machine, body: tuple[ir.Stmt, ...], frame: Frame) -> Signal
         machine.tick()
         signal = _EXECUTE[statement.__class__](machine, statement, frame)
         if signal is not None:
-            return signal  # type: ignore[no-any-return]
+            return signal
     return None
 
 
 def _assign(machine: Machine, node: ir.Assign, frame: Frame) -> Signal:
     value = machine.evaluate(node.value, frame)
     for target in node.targets:
-        members.assign(machine, target, value, frame)
+        if machine.shrunk:
+            value = shrink.assigned(frame.module, target, node.value, value)
+        sequences.assign(machine, target, value, frame)
     return None
 
 
@@ -51,19 +54,22 @@ def _aug_assign(machine: Machine, node: ir.AugAssign, frame: Frame) -> Signal:
     left = machine.evaluate(node.target, frame)
     right = machine.evaluate(node.value, frame)
     if isinstance(left, ListValue) and node.operator == "+":
-        known = members.elements(machine, right)
+        known = sequences.elements(machine, right)
         if known is None:
             left.open = True
         else:
             left.items.extend(known)
         return None
-    members.assign(machine, node.target, operators.binary(machine, node.operator, left, right), frame)
+    sequences.assign(machine, node.target, operators.binary(machine, node.operator, left, right), frame)
     return None
 
 
 def _ann_assign(machine: Machine, node: ir.AnnAssign, frame: Frame) -> Signal:
     if node.value is not None:
-        members.assign(machine, node.target, machine.evaluate(node.value, frame), frame)
+        value = machine.evaluate(node.value, frame)
+        if machine.shrunk:
+            value = shrink.assigned(frame.module, node.target, node.value, value)
+        sequences.assign(machine, node.target, value, frame)
     return None
 
 
@@ -87,29 +93,30 @@ def _if(machine: Machine, node: ir.If, frame: Frame) -> Signal:
 
 
 _IDLE = frozenset({"print", "format", "info", "debug", "warning", "warn", "error", "synchronize", "append", "join"})
-_MATTERS: dict[int, tuple[ir.If, bool]] = {}
 
 
-def _matters(node: ir.If) -> bool:
-    """Whether what is behind a condition can make a difference to a trace."""
-    known = _MATTERS.get(id(node))
-    if known is not None and known[0] is node:
-        return known[1]
-    found = any(
+def _can_matter(node: ir.If) -> bool:
+    return any(
         isinstance(inner, (ir.Return, ir.Break, ir.Continue))
         or (isinstance(inner, ir.Call) and _tail(inner.func) not in _IDLE)
         for statement in (*node.body, *node.orelse)
         if not isinstance(statement, ir.Raise)
         for inner in ir.walk(statement)
     )
-    _MATTERS[id(node)] = (node, found)
-    return found
+
+
+#: Whether what is behind a condition can make a difference to a trace.
+_matters = Memo(_can_matter)
 
 
 def _tail(function: ir.Expr) -> str:
     if isinstance(function, ir.Attribute):
         return function.attr
     return function.id if isinstance(function, ir.Name) else ""
+
+
+#: Steps of a loop that leaves no trace, after which it is left.
+_IDLE_STEPS = 1000
 
 
 class _Rounds:
@@ -119,22 +126,25 @@ class _Rounds:
         self._machine = machine
         self._records = len(machine.recorder.trace.records)
         self._budget = machine.budget
-        self.backward = False
 
     def enough(self, done: int) -> bool:
         """Whether to stop after ``done`` rounds."""
         if done < ROUNDS:
             return False
-        if not self.backward:
-            records = self._machine.recorder.trace.records[self._records :]
-            self.backward = any(isinstance(record, BackwardRun) for record in records)
-        if self.backward:
+        records = self._machine.recorder.trace.records
+        spent = self._budget - self._machine.budget
+        if len(records) == self._records:
+            return spent > _IDLE_STEPS  # host code that has nothing to do with arrays
+        if any(isinstance(record, BackwardRun) for record in records[self._records :]):
             return True  # each round is a tape of its own: three of them show all that repeats
-        return self._budget - self._machine.budget > self._budget // 2
+        if done >= expressions.MAX_ROUNDS or spent > self._budget // 2:
+            self._machine.cut = True
+            return True
+        return False
 
 
 def _for(machine: Machine, node: ir.For, frame: Frame) -> Signal:
-    items, exact = members.rounds(machine, machine.evaluate(node.iterable, frame))
+    items, exact = sequences.rounds(machine, machine.evaluate(node.iterable, frame))
     limit = _Rounds(machine)
     recorder = machine.recorder
     recorder.begin_loop()
@@ -142,11 +152,11 @@ def _for(machine: Machine, node: ir.For, frame: Frame) -> Signal:
     broken = False
     try:
         for number, item in enumerate(items):
-            if number >= expressions.MAX_ROUNDS or limit.enough(number):
+            if limit.enough(number):
                 break
             machine.tick()
             recorder.round(number)
-            members.assign(machine, node.target, item, frame)
+            sequences.assign(machine, node.target, item, frame)
             signal = execute(machine, node.body, frame)
             if signal == "break":
                 broken = True
@@ -167,7 +177,7 @@ def _while(machine: Machine, node: ir.While, frame: Frame) -> Signal:
     broken = False
     number = unknown = 0
     try:
-        while number < expressions.MAX_ROUNDS and not limit.enough(number):
+        while not limit.enough(number):
             machine.tick()
             recorder.round(number)
             known = operators.known_truth(machine.evaluate(node.test, frame))
@@ -201,13 +211,34 @@ def _with_items(machine: Machine, node: ir.With, position: int, frame: Frame) ->
     item = node.items[position]
     value = machine.evaluate(item.context, frame)
     site = machine.location(item.context, frame)
+    if isinstance(value, GeneratorContext):
+        return _with_generator(machine, node, position, value, frame)
     entered = contexts.enter(machine, value, site)
     if item.target is not None:
-        members.assign(machine, item.target, entered.result, frame)
+        sequences.assign(machine, item.target, entered.result, frame)
     try:
         return _with_items(machine, node, position + 1, frame)
     finally:
         contexts.leave(machine, entered, site)
+
+
+def _with_generator(machine: Machine, node: ir.With, position: int, manager: GeneratorContext, frame: Frame) -> Signal:
+    """The body of the manager's function runs, and at its ``yield`` the body of the ``with`` statement."""
+    signals: list[Signal] = []
+    definition = manager.definition
+    assert isinstance(definition.node, ir.FunctionDef)
+
+    def body(value: Value) -> None:
+        target = node.items[position].target
+        with machine.suspended():
+            if target is not None:
+                sequences.assign(machine, target, value, frame)
+            signals.append(_with_items(machine, node, position + 1, frame))
+
+    manager.frame.on_yield = body
+    with machine.activation(definition, manager.site):
+        execute(machine, definition.node.body, manager.frame)
+    return signals[0] if signals else None
 
 
 def _try(machine: Machine, node: ir.Try, frame: Frame) -> Signal:

@@ -9,14 +9,13 @@ from warplint.tapes.values import ArrayValue, Storage
 
 
 def name_of(array: ArrayValue) -> str:
-    """What the program calls an array, in quotes; `an array` if it has no name."""
-    name = array.storage.name
-    return f"`{name}`" if name else "an array"
+    """What the program calls an array, in quotes."""
+    return f"`{plain_name(array)}`"
 
 
 def plain_name(array: ArrayValue) -> str:
-    """The same without quotes."""
-    return array.storage.name or "an array"
+    """The same without quotes; an array without a name is called by its allocation."""
+    return array.storage.name or f"wp.{array.storage.source}(...)"
 
 
 def allocated_label(storage: Storage) -> str:

@@ -35,8 +35,8 @@ def call_method(
         recorder.zero_tape(tape, site)
         return None
     if name == "reset":
-        recorder.reset_tape(tape, site)
         recorder.zero_tape(tape, site)
+        recorder.reset_tape(tape)
         return None
     if name in ("record_func", "record_launch"):
         recorder.custom_adjoint(tape.number, site)
@@ -69,6 +69,8 @@ def _backward(
     if isinstance(grads, DictValue):
         known = known and not grads.open
         for key in grads.entries:
+            if isinstance(key, Unknown):
+                key = machine.recorder.materialize(key, site)
             if isinstance(key, ArrayValue):
                 seeds.append(key)
             else:

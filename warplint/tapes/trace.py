@@ -1,7 +1,7 @@
 """The trace: what host code did with arrays, in the order it happened.
 
-A trace is richer than a program (``warplint.ir.programs``): its records hold the abstract arrays themselves, the calls and loops
-around each place, and what each launch does to each array. ``warplint.tapes.programs`` cuts programs from it.
+A trace is richer than a program (``warplint.ir.programs``): its records hold the abstract arrays themselves, the calls
+and loops around each place, and what each launch does to each array. ``warplint.tapes.programs`` cuts programs from it.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Literal, Union
 
 from warplint.ir.effects import EffectSummary
-from warplint.ir.programs import DefinitionRef, Unknown
+from warplint.ir.programs import DefinitionRef
 from warplint.ir.spans import Location
-from warplint.tapes.values import ArrayValue, Storage, Value
+from warplint.tapes.values import ArrayValue, Storage, Unknown, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +104,6 @@ class TapeEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class TapeReset:
-    """``tape.reset()``: recorded operations are forgotten, gradients zeroed."""
-
-    context: Context
-    tape: int
-
-
-@dataclass(frozen=True, slots=True)
 class CustomAdjoint:
     """``tape.record_func``: the program has code of its own for a part of the reverse sweep."""
 
@@ -187,7 +179,6 @@ Record = Union[
     Filled,
     TapeBegan,
     TapeEnded,
-    TapeReset,
     CustomAdjoint,
     BackwardRun,
     GradientZeroed,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING, Any, Union
 
 from warplint.ir import syntax as ir
 from warplint.ir.programs import DefinitionRef
@@ -49,7 +49,7 @@ class Unknown:
         return found
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class Storage:
     """One piece of device memory.
 
@@ -74,7 +74,7 @@ class Storage:
         return f"Storage({self.number}, {self.name!r})"
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class ArrayValue:
     """A ``wp.array`` object. ``requires_grad`` None is unknown. ``view`` is the index expression of a slice."""
 
@@ -92,14 +92,14 @@ class ArrayValue:
         return f"ArrayValue({self.storage.number}{self.view}, {self.storage.name!r}, {self.requires_grad})"
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class TensorValue:
     """A torch tensor that shares memory with an array."""
 
     array: ArrayValue
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class ListValue:
     """A list (or set). ``open``: there may be more elements than these."""
 
@@ -108,16 +108,16 @@ class ListValue:
     element: Unknown | None = None
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class DictValue:
     """A dict with keys that are plain Python values (or identities of objects)."""
 
-    entries: dict[object, Value] = field(default_factory=dict)
+    entries: dict[Any, Value] = field(default_factory=dict)
     open: bool = False
     rest: Unknown | None = None
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class ModuleValue:
     module: Module
 
@@ -129,7 +129,7 @@ class ExternalValue:
     name: str
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class FunctionValue:
     """A function of the project; ``closure`` is the frame that it was defined in."""
 
@@ -138,13 +138,13 @@ class FunctionValue:
     defaults: dict[str, Value] | None = None
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class LambdaValue:
     node: ir.Lambda
     frame: Frame
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class KernelValue:
     """A ``@wp.kernel``; ``closure`` is the frame that it was defined in."""
 
@@ -152,7 +152,7 @@ class KernelValue:
     closure: Frame | None
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class BoundMethod:
     """A function of the project with its first argument."""
 
@@ -160,7 +160,7 @@ class BoundMethod:
     receiver: Value
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class Method:
     """A method of a value that the model knows: ``array.zero_``, ``list.append``, ``tape.backward``."""
 
@@ -168,14 +168,14 @@ class Method:
     name: str
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class Partial:
     function: Value
     args: tuple[Value, ...]
     keywords: dict[str, Value]
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class Builtin:
     """A function that the model implements in Python."""
 
@@ -183,7 +183,7 @@ class Builtin:
     call: Callable[..., Value]
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class ClassValue:
     """A class of the project. ``bases`` that are unknown or external make it open: it may have more members."""
 
@@ -215,7 +215,7 @@ class ClassValue:
         return tuple(name for name in found if name != "object")
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class Instance:
     """An object of a project class. ``struct``: an instance of a ``wp.struct``."""
 
@@ -228,7 +228,7 @@ class Instance:
         return self.cls.kind == "struct"
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class Super:
     """``super()``: attributes of ``receiver`` looked up behind ``cls``."""
 
@@ -236,14 +236,14 @@ class Super:
     receiver: Value
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class TapeValue:
     """A ``wp.Tape``. ``number`` is its identity in the trace."""
 
     number: int
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class OptimizerValue:
     """An optimizer over ``parameters``; ``torch`` ones read the gradients from the parameters themselves."""
 
@@ -251,21 +251,30 @@ class OptimizerValue:
     torch: bool
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class CommandValue:
     """What ``wp.launch(record_cmd=True)`` returns."""
 
     launch: object
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class ContextValue:
     """A context manager that does nothing which matters here; entering it gives ``result``."""
 
     result: Value
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
+class GeneratorContext:
+    """A called function with ``@contextmanager``: its body runs around the body of the ``with`` statement."""
+
+    definition: Definition
+    frame: Frame
+    site: Location
+
+
+@dataclass(eq=False, slots=True, repr=False)
 class RangeValue:
     """A ``range`` with known bounds; ``guessed`` when a bound is unknown and three rounds stand for it."""
 
@@ -286,7 +295,7 @@ Value = Union[
     str,
     bytes,
     None,
-    tuple,  # of values
+    tuple[Any, ...],  # of values
     slice,
     Unknown,
     ArrayValue,
@@ -309,6 +318,7 @@ Value = Union[
     OptimizerValue,
     CommandValue,
     ContextValue,
+    GeneratorContext,
     RangeValue,
 ]
 
@@ -320,3 +330,8 @@ def is_plain(value: object) -> bool:
     if isinstance(value, tuple):
         return all(is_plain(item) for item in value)
     return isinstance(value, PLAIN)
+
+
+def is_key(value: Value) -> bool:
+    """Whether a value can be a key of a known dict entry."""
+    return is_plain(value) or (not isinstance(value, (Unknown, ListValue, DictValue, tuple, slice)))

@@ -79,9 +79,7 @@ def _seeded(trace: Trace, first: Sweep, second: Sweep) -> bool:
     losses = {sweep.backward.loss.storage for sweep in (first, second) if sweep.backward.loss is not None}
     if not losses:
         return True
-    return any(
-        seed.storage not in losses for sweep in (first, second) for seed in sweep.seeds
-    ) or any(
+    return any(seed.storage not in losses for sweep in (first, second) for seed in sweep.seeds) or any(
         isinstance(record, GradientSeeded) and record.array.storage not in losses
         for record in trace.records[first.position : second.position]
     )
@@ -113,7 +111,7 @@ def _touched(trace: Trace, first: Sweep, second: Sweep, parameter: ArrayValue) -
     storage = parameter.storage
     for record in trace.records[first.position + 1 : second.position]:
         if isinstance(record, GradientZeroed):
-            if record.tape == first.backward.tape or (record.array is not None and record.array.storage is storage):
+            if _zeroes(record, first, parameter):
                 return True
         elif isinstance(record, (GradientRead, ParameterUpdated, Filled, Escaped)):
             if record.array.storage is storage:
@@ -123,61 +121,86 @@ def _touched(trace: Trace, first: Sweep, second: Sweep, parameter: ArrayValue) -
     return False
 
 
+#: Memory that holds what the first window computed, and the operation and array that put it there.
+_Tainted = dict[Storage, tuple[Operation, ArrayValue]]
+
+
+def _zeroes(record: GradientZeroed, sweep: Sweep, parameter: ArrayValue) -> bool:
+    """Whether a record zeroes the gradient that ``sweep`` left in the parameter."""
+    if record.array is not None:
+        return record.array.storage is parameter.storage
+    return record.tape == sweep.backward.tape
+
+
 def _carry(trace: Trace, first: Sweep, second: Sweep, parameter: ArrayValue) -> _Carry | None:
     losses = first.goals | second.goals
+    start, end = second.operations[0][0], second.position
     # what the first window computed from the parameter
-    tainted: dict[Storage, tuple[Operation, ArrayValue] | None] = {parameter.storage: None}
+    varied = {parameter.storage}
+    tainted: _Tainted = {}
     for operation in first.operations:
-        _propagate(operation, tainted)
-    del tainted[parameter.storage]
+        for source, target in edges(operation[1]):
+            if source.storage in varied or source.storage in tainted:
+                tainted[target.storage] = (operation, target)
     for loss in losses:
         tainted.pop(loss, None)  # a loss that adds up over the windows is no state
     # what of that is still there when the second window begins
-    start = second.operations[0][0]
     for position in range(first.operations[-1][0] + 1, start):
-        record = trace.records[position]
-        if isinstance(record, (Launched, Copied)):
-            _propagate((position, record), tainted)
-        elif isinstance(record, Filled):
-            came_from = next((tainted[source] for source in record.sources if source in tainted), None)
-            if came_from is not None:
-                tainted[record.array.storage] = came_from
-            elif not record.array.view:
-                tainted.pop(record.array.storage, None)
-        elif isinstance(record, Escaped):
-            tainted.pop(record.array.storage, None)
+        _propagate(trace, position, tainted)
     # which of it the second window's loss depends on
-    return _reaches(second, tainted)
-
-
-def _propagate(operation: Operation, tainted: dict[Storage, tuple[Operation, ArrayValue] | None]) -> None:
-    record = operation[1]
-    targets = {target.storage: target for source, target in edges(record) if source.storage in tainted}
-    for storage in overwritten(record) - targets.keys():
-        tainted.pop(storage, None)
-    for storage, target in targets.items():
-        if storage not in tainted or tainted[storage] is not None:
-            tainted[storage] = (operation, target)
-
-
-def _reaches(sweep: Sweep, tainted: dict[Storage, tuple[Operation, ArrayValue] | None]) -> _Carry | None:
+    recorded = {position for position, _ in second.operations}
     carried: dict[Storage, _Carry] = {}
-    alive = dict(tainted)
-    for operation in sweep.operations:
-        record = operation[1]
-        reached: dict[Storage, _Carry] = {}
-        for source, target in edges(record):
-            writer = alive.get(source.storage)
-            if source.storage in carried:
-                reached.setdefault(target.storage, carried[source.storage])
-            elif writer is not None:
-                reached.setdefault(target.storage, _Carry(source, writer[0], operation))
-        for storage in overwritten(record):
-            alive.pop(storage, None)
-            if storage not in reached:
+    for position in range(start, end):
+        record = trace.records[position]
+        if position in recorded and isinstance(record, (Launched, Copied)):
+            reached: dict[Storage, _Carry] = {}
+            for source, target in edges(record):
+                writer = tainted.get(source.storage)
+                if source.storage in carried:
+                    reached.setdefault(target.storage, carried[source.storage])
+                elif writer is not None:
+                    reached.setdefault(target.storage, _Carry(source, writer[0], (position, record)))
+            for storage in _replaced(record) - reached.keys():
                 carried.pop(storage, None)
-        carried.update(reached)
-    return next((carried[goal] for goal in sweep.goals if goal in carried), None)
+            carried.update(reached)
+            for storage in _replaced(record):
+                tainted.pop(storage, None)
+        else:
+            if isinstance(record, Filled) and not record.array.view:
+                carried.pop(record.array.storage, None)
+            _propagate(trace, position, tainted)
+    return next((carried[goal] for goal in second.goals if goal in carried), None)
+
+
+def _replaced(record: Launched | Copied) -> set[Storage]:
+    """The memory whose old contents an operation replaces.
+
+    A plain store may leave some elements alone; that a window depends on these is not assumed.
+    """
+    kept = {target.storage for source, target in edges(record) if source.storage is target.storage}
+    if isinstance(record, Copied):
+        return set() if record.target.storage in kept else {record.target.storage}
+    return {access.array.storage for access in record.accesses if access.writes and not access.accumulates} - kept
+
+
+def _propagate(trace: Trace, position: int, tainted: _Tainted) -> None:
+    """What one record that is not on the second tape does to what the first window left."""
+    record = trace.records[position]
+    if isinstance(record, (Launched, Copied)):
+        found = {
+            target.storage: tainted[source.storage] for source, target in edges(record) if source.storage in tainted
+        }
+        for storage in _replaced(record):
+            tainted.pop(storage, None)
+        tainted.update(found)
+    elif isinstance(record, Filled):
+        came_from = next((tainted[source] for source in record.sources if source in tainted), None)
+        if came_from is not None:
+            tainted[record.array.storage] = came_from
+        elif not record.array.view:
+            tainted.pop(record.array.storage, None)
+    elif isinstance(record, Escaped):
+        tainted.pop(record.array.storage, None)
 
 
 def _consumed(trace: Trace, chain: list[_Pair]) -> Iterator[Fact]:
@@ -188,11 +211,8 @@ def _consumed(trace: Trace, chain: list[_Pair]) -> Iterator[Fact]:
     last = chain[-1].second
     for position in range(last.position + 1, len(trace.records)):
         record = trace.records[position]
-        if isinstance(record, GradientZeroed):
-            if record.tape == last.backward.tape or (
-                record.array is not None and record.array.storage is parameter.storage
-            ):
-                return
+        if isinstance(record, GradientZeroed) and _zeroes(record, last, parameter):
+            return
         if isinstance(record, (GradientRead, ParameterUpdated)) and record.array.storage is parameter.storage:
             yield _fact(trace, chain, position)
             return
@@ -206,7 +226,7 @@ def _fact(trace: Trace, chain: list[_Pair], consumed: int) -> Fact:
     use = trace.records[consumed].context.site
     state, parameter = name_of(carry.state), name_of(pair.parameter)
     labels = (
-        Label(site, f"each window has a reverse sweep of its own, which ends where its tape began"),
+        Label(site, "each window has a reverse sweep of its own, which ends where its tape began"),
         *called_from(backward.context.stack, "called for every window"),
         Label(carry.writer[1].context.site, f"{launch_name(carry.writer[1])} writes {state} in one window"),
         Label(carry.reader[1].context.site, f"{launch_name(carry.reader[1])} reads it in the next, on another tape"),

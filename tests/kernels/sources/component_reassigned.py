@@ -195,13 +195,6 @@ def unused_afterwards(x: wp.array(dtype=wp.vec3), o: wp.array(dtype=int)):
     o[0] = int(v[1])
 
 
-@wp.kernel(module_options={"enable_vector_component_overwrites": True})
-def handled_by_warp(x: wp.array(dtype=float), o: wp.array(dtype=wp.vec3)):
-    v = wp.vec3(x[0], x[1], x[2])
-    v[0] = x[3]  # ok: WP102
-    o[0] = v
-
-
 @wp.kernel
 def transform_parts(x: wp.array(dtype=wp.transform), o: wp.array(dtype=wp.transform), p: wp.array(dtype=wp.vec3)):
     t = wp.transform_identity()

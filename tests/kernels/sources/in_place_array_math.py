@@ -128,7 +128,7 @@ def forward_only(a: wp.array(dtype=float), b: wp.array(dtype=float)):
     a[i] *= b[i]  # ok: WP101
 
 
-@wp.kernel(module_options={"enable_backward": False})
+@wp.kernel(module="unique", module_options={"enable_backward": False})
 def forward_only_by_options(a: wp.array(dtype=float), b: wp.array(dtype=float)):
     i = wp.tid()
     a[i] *= b[i]  # ok: WP101

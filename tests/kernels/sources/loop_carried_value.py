@@ -252,3 +252,98 @@ def skipping(x: wp.array(dtype=float), n: int, o: wp.array(dtype=float)):
             continue
         a += x[i] * x[i]  # ok: WP104
     o[0] = a
+
+
+@wp.kernel
+def prefix_sums(x: wp.array(dtype=float), n: int, o: wp.array(dtype=float)):
+    s = float(0.0)
+    for i in range(n):
+        s += x[i]
+        o[i] = s  # ok: WP104
+
+
+@wp.kernel
+def while_prefix_sums(x: wp.array(dtype=float), n: int, o: wp.array(dtype=float)):
+    s = float(0.0)
+    i = int(0)
+    while i < n:
+        j = i
+        i += 1
+        s += x[j]
+        o[j] = s  # expect: WP104
+
+
+@wp.kernel
+def while_momentum(x: wp.array(dtype=float), n: int, o: wp.array(dtype=float)):
+    p = float(0.0)
+    v = float(0.0)
+    i = int(0)
+    while i < n:
+        j = i
+        i += 1
+        v = v + x[j]
+        p = p + 0.1 * v  # expect: WP104
+    o[0] = p
+
+
+@wp.kernel
+def query_sum(grid: wp.uint64, x: wp.array(dtype=float), o: wp.array(dtype=float)):
+    a = float(0.0)
+    for i in wp.hash_grid_query(grid, wp.vec3(), 1.0):
+        a += x[i] * x[i]  # ok: WP104
+    o[0] = a
+
+
+@wp.kernel
+def query_average(grid: wp.uint64, x: wp.array(dtype=float), o: wp.array(dtype=float)):
+    a = float(0.0)
+    for i in wp.hash_grid_query(grid, wp.vec3(), 1.0):
+        a = a * 0.5 + x[i]  # expect: WP104
+    o[0] = a
+
+
+def make_product(count):
+    @wp.kernel
+    def closure_product(x: wp.array(dtype=float), o: wp.array(dtype=float)):
+        p = float(1.0)
+        for i in range(count):
+            p *= x[i]  # ok: WP104
+        o[0] = p
+
+    return closure_product
+
+
+def make_long_product(count):
+    @wp.kernel
+    def long_product(x: wp.array(dtype=float), o: wp.array(dtype=float)):
+        p = float(1.0)
+        for i in range(count):
+            p *= x[i]  # expect: WP104
+        o[0] = p
+
+    return long_product
+
+
+PRODUCTS = [make_product(4), make_product(count=8), make_long_product(20)]
+
+
+@wp.struct
+class Running:
+    total: float
+    largest: float
+
+
+@wp.kernel
+def struct_fields(x: wp.array(dtype=float), n: int, o: wp.array(dtype=float)):
+    r = Running()
+    for i in range(n):
+        r.total = r.total + x[i]  # ok: WP104
+    o[0] = r.total
+
+
+@wp.kernel
+def struct_field_product(x: wp.array(dtype=float), n: int, o: wp.array(dtype=float)):
+    r = Running()
+    for i in range(n):
+        r.total *= x[i]  # expect: WP104
+    o[0] = r.total

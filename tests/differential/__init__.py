@@ -1,0 +1,1 @@
+"""Random kernels: the static verdict against Warp's own tape and finite differences."""

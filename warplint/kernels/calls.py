@@ -1,0 +1,178 @@
+"""Calls in a body: built-ins, constructors, funcs, and what is not followed."""
+
+from __future__ import annotations
+
+from warplint.ir import syntax as ir
+from warplint.kernels import builtins
+from warplint.kernels.expressions import Expressions
+from warplint.kernels.trace import Write
+from warplint.kernels.types import BOOL, FLOAT, GENERIC, INT, QUAT, TRANSFORM, UNKNOWN_TYPE, Type, array, named, vector
+from warplint.source.project import UNKNOWN, Definition, External, ParameterRef, Value
+
+_ACCUMULATING = {"atomic_add": "+=", "atomic_sub": "-="}
+#: Built-ins that only make a value of a type out of parts.
+_CASTS = {"float", "float16", "float32", "float64", "bfloat16"}
+_INTEGER_CASTS = {"int", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "bool"}
+
+
+class Calls(Expressions):
+    """Evaluates calls."""
+
+    def call(self, node: ir.Call) -> int:
+        """A call: a built-in, a constructor, a func, or something that is not followed."""
+        callee = node.func
+        if isinstance(callee, ir.Name) and callee.id in self.symbols:
+            return self._opaque_call(node)
+        if isinstance(callee, ir.Attribute) and self._rooted_in_local(callee):
+            return self._opaque_call(node)
+        found = self.project.resolve(self.module, callee, self.definition.scope)
+        if isinstance(found, External):
+            return self._external(node, found.name)
+        if isinstance(found, Definition):
+            return self._defined(node, found)
+        if isinstance(found, Value):
+            type_ = self.knowledge.types.annotation(found.module, found.expr, found.scope)
+            if type_.is_composite or type_.kind in ("float", "int"):
+                return self._construct(node, type_)
+        if (
+            isinstance(found, ParameterRef)
+            and self.knowledge.types.annotation(self.module, callee, self.definition.scope).kind == "generic"
+        ):
+            return self._construct(node, GENERIC)  # a cast to the factory's type
+        return self._opaque_call(node)
+
+    def _arguments(self, node: ir.Call, names: tuple[str, ...] = ()) -> tuple[int, ...]:
+        values = [self.expr(argument) for argument in node.args]
+        named_values = {keyword.name: self.expr(keyword.value) for keyword in node.keywords}
+        for name in names[len(values) :]:
+            if name not in named_values:
+                break
+            values.append(named_values.pop(name))
+        return (*values, *named_values.values())
+
+    def _opaque_call(self, node: ir.Call) -> int:
+        self.incomplete()
+        self.memory_changed()
+        return self.unknown(node.span, self._arguments(node))
+
+    def _construct(self, node: ir.Call, type_: Type) -> int:
+        keep = [keyword for keyword in node.keywords if keyword.name not in ("dtype", "length", "shape")]
+        parts = (
+            *(self.expr(argument) for argument in node.args),
+            *(self.expr(keyword.value) for keyword in keep),
+        )
+        return self.emit("construct", parts, type_, node.span)
+
+    def _external(self, node: ir.Call, full: str) -> int:
+        if full.startswith("warp."):
+            name = full.rpartition(".")[2]
+        elif full in ("range", "min", "max", "abs", "len", "print", "int", "float", "bool", "pow", "round"):
+            name = full
+        else:
+            return self._opaque_call(node)
+        if name == "static":
+            value = self.knowledge.constants.evaluate(
+                self.module, node.args[0] if node.args else None, self.definition.scope, self.closure
+            )
+            return self.constant(value, node.span)
+        if name == "len":
+            return self._len(node)
+        if name in _CASTS:
+            parts = self._arguments(node)
+            return self.emit("float", parts[:1], FLOAT, node.span) if parts else self.constant(0.0, node.span)
+        if name in _INTEGER_CASTS:
+            parts = self._arguments(node)
+            type_ = BOOL if name == "bool" else INT
+            return self.emit("int", parts[:1], type_, node.span, name) if parts else self.constant(0, node.span)
+        if name in ("zeros", "empty", "ones", "full"):
+            return self._scratch(node, name)
+        if name == "grad":
+            return self._opaque_call(node)
+        constructed = self._constructor(node, name)
+        if constructed is not None:
+            return constructed
+        if not builtins.known(name):
+            return self._opaque_call(node)
+        return self.builtin(name, self._arguments(node, builtins.parameters(name)), node)
+
+    def _len(self, node: ir.Call) -> int:
+        value = self.expr(node.args[0]) if node.args else self.unknown(node.span)
+        type_ = self.type_of(value)
+        if type_.is_composite:
+            return self.constant(type_.shape[0] if type_.shape else UNKNOWN, node.span, INT)
+        return self.emit("unknown", (), INT, node.span)
+
+    def _scratch(self, node: ir.Call, name: str) -> int:
+        dtype = node.keyword("dtype")
+        element = FLOAT
+        if dtype is not None:
+            element = self.knowledge.types.annotation(self.module, dtype, self.definition.scope)
+        shape = node.keyword("shape") or (node.args[0] if node.args else None)
+        rank = len(shape.elements) if isinstance(shape, ir.Tuple) else 1
+        return self.emit("unknown", (), array(element, rank), node.span, "scratch")
+
+    def _constructor(self, node: ir.Call, name: str) -> int | None:
+        type_ = named(name)
+        if type_ is not None and type_.is_composite:
+            return self._construct(node, type_)
+        if name in ("vector", "matrix"):
+            composite = self.knowledge.types.annotation(self.module, node, self.definition.scope)
+            if name == "vector" and node.keyword("length") is None:
+                composite = vector(len(node.args)) if len(node.args) > 1 else vector(0)
+            return self._construct(node, composite if composite.is_composite else GENERIC)
+        if name in ("matrix_from_cols", "matrix_from_rows"):
+            return self._construct(node, Type("mat", "float"))
+        if name in ("transformation", "transform_identity"):
+            return self._construct(node, TRANSFORM)
+        if name in ("quaternion", "quat_identity"):
+            return self._construct(node, QUAT)
+        if name in ("spatial_vector",):
+            return self._construct(node, vector(6))
+        return None
+
+    def builtin(self, name: str, arguments: tuple[int, ...], node: ir.Call) -> int:
+        """A call of Warp's built-in ``name``."""
+        types = tuple(self.type_of(argument) for argument in arguments)
+        if name.startswith("atomic_") and len(arguments) >= 3:
+            return self._atomic(name, arguments, node)
+        if name == "adjoint":
+            return self.unknown(node.span)
+        return self.emit(name, arguments, builtins.result(name, types), node.span)
+
+    def _atomic(self, name: str, arguments: tuple[int, ...], node: ir.Call) -> int:
+        value = arguments[-1]
+        write = Write(self._target(node), _ACCUMULATING.get(name, name), node.span, value=value)
+        kind = "accumulate" if name in _ACCUMULATING else "atomic"
+        element = self.type_of(arguments[0]).element or UNKNOWN_TYPE
+        result = self.emit(kind, arguments, element, node.span, write)
+        self.memory_changed()
+        return result
+
+    def _target(self, node: ir.Call) -> str:
+        if not node.args:
+            return ""
+        indices = ", ".join(self.text(argument) for argument in node.args[1:-1])
+        return f"{self.text(node.args[0])}[{indices}]"
+
+    def _defined(self, node: ir.Call, found: Definition) -> int:
+        type_ = self.knowledge.types.definition(found)
+        if type_.kind == "struct":
+            fields = self.knowledge.types.fields(found)
+            values = self._arguments(node, tuple(fields))
+            return self.emit("construct", values, type_, node.span, "struct" if not values else None)
+        role = self.knowledge.decorations.role(found)
+        if role not in ("func", "func_native") or not isinstance(found.node, ir.FunctionDef):
+            return self._opaque_call(node)
+        names = tuple(parameter.name for parameter in found.node.parameters)
+        arguments = self._arguments(node, names)
+        if role == "func_native":
+            self.incomplete()
+            self.memory_changed()
+            returned = self.knowledge.types.annotation(found.module, found.node.returns, found.scope)
+            return self.unknown(node.span, arguments, returned)
+        summary = self.knowledge.summarise(found)
+        if summary is None or summary.writes:
+            self.memory_changed()
+        if summary is None or not summary.complete:
+            self.incomplete()
+        return self.emit("call", arguments, self.knowledge.returned(found), node.span, found)

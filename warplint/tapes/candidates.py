@@ -1,0 +1,137 @@
+"""Which functions and classes lead to tapes, by name: these are worth a run."""
+
+from __future__ import annotations
+
+import re
+from weakref import WeakKeyDictionary
+
+from warplint.ir import syntax as ir
+from warplint.source.project import Definition, Module, ModuleRef, Project
+from warplint.tapes.memo import Memo
+
+_TAPE = re.compile(r"\bTape\s*\(")
+_OPENS = re.compile(r"Tape$|^backward$")
+
+
+def _has_tape(module: Module) -> bool:
+    return _TAPE.search(module.text) is not None
+
+
+#: Whether a module opens tapes itself.
+opens_tapes = Memo(_has_tape)
+
+
+def candidates(module: Module) -> list[Definition]:
+    """Functions and methods of ``module`` that open a tape or run one backward, themselves or through what they call by
+    name; those that no other candidate calls come first."""
+    return _candidates(module)
+
+
+def _own(module: Module) -> list[Definition]:
+    """The candidates of a module by what stands in it alone."""
+    return _reaching(module, set()) if opens_tapes(module) else []
+
+
+def _all(module: Module) -> list[Definition]:
+    return _reaching(module, set(openers(module)))
+
+
+def _reaching(module: Module, reaching: set[str]) -> list[Definition]:
+    found: list[Definition] = []
+    uses: dict[str, set[str]] = {}
+    for definition in module.functions():
+        if any(isinstance(outer, ir.FunctionDef) for outer in definition.scope):
+            continue
+        names = {_called(inner) for inner in ir.walk(definition.node) if isinstance(inner, ir.Call)}
+        found.append(definition)
+        uses.setdefault(definition.node.name, set()).update(names)
+        if any(_OPENS.search(name) for name in names):
+            reaching.add(definition.node.name)
+    while True:
+        more = {name for name, names in uses.items() if names & reaching} - reaching
+        if not more:
+            break
+        reaching |= more
+    result = [definition for definition in found if definition.node.name in reaching]
+    called = {name for definition in result for name in uses[definition.node.name] if name != definition.node.name}
+    result.sort(key=lambda definition: definition.node.name in called)
+    return result
+
+
+def _called(call: ir.Call) -> str:
+    if isinstance(call.func, ir.Attribute):
+        return call.func.attr
+    return call.func.id if isinstance(call.func, ir.Name) else ""
+
+
+_own_candidates = Memo(_own)
+_candidates = Memo(_all)
+
+
+def openers(module: Module) -> frozenset[str]:
+    """The names by which ``module`` calls functions and classes of other modules that open tapes.
+
+    One step only: what such a name stands for must open tapes in its own module.
+    """
+    return _openers(module)
+
+
+def _imported_openers(module: Module) -> frozenset[str]:
+    project = module.project
+    found: set[str] = set()
+    known = _outer_names(project)
+    for region in module.regions:
+        if region.kind != "import":
+            continue
+        for statement in module.read(region):
+            if isinstance(statement, ir.ImportFrom):
+                source = project.absolute(statement, module)
+                origin = project.find(source, module) if source else None
+                opening = origin is not None and opens_tapes(origin)
+                for name, alias in statement.names:
+                    # resolving every name of every module would cost more than all the rest
+                    if name != "*" and (opening or name in known):
+                        found |= _opened(project, module, alias or name)
+            elif isinstance(statement, ir.Import):
+                for name, alias in statement.names:
+                    origin = project.find(name, module)
+                    if origin is not None and opens_tapes(origin):
+                        found |= _opened(project, module, alias or name.partition(".")[0])
+    return frozenset(found)
+
+
+_openers = Memo(_imported_openers)
+
+
+def _opened(project: Project, module: Module, bound: str) -> set[str]:
+    target = project.member(module, bound)
+    if isinstance(target, Definition) and target.module is not module:
+        return {bound} if target.node.name in _opening_names(target.module) else set()
+    if isinstance(target, ModuleRef):
+        used = set(re.findall(rf"\b{bound}\.(\w+)\s*\(", module.text))
+        return used & _opening_names(target.module)
+    return set()
+
+
+def _opening_names(module: Module) -> set[str]:
+    """The top-level functions and classes of a module that open tapes."""
+    return {
+        definition.scope[0].name if definition.scope else definition.node.name for definition in _own_candidates(module)
+    }
+
+
+_PROJECTS: WeakKeyDictionary[Project, tuple[int, frozenset[str]]] = WeakKeyDictionary()
+
+
+def _outer_names(project: Project) -> frozenset[str]:
+    """The names that other modules may import to get at tapes: of definitions and of modules."""
+    modules = list(project.modules())
+    known = _PROJECTS.get(project)
+    if known is None or known[0] != len(modules):
+        found: set[str] = set()
+        for module in modules:
+            if opens_tapes(module):
+                found |= _opening_names(module)
+                found.add(module.name.rpartition(".")[2])
+        known = _PROJECTS[project] = (len(modules), frozenset(found))
+    return known[1]

@@ -1,0 +1,112 @@
+"""Host data: numpy arrays and random numbers. Contents are unknown; shapes and simple contents may be known."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from warplint.ir.spans import Location
+from warplint.tapes import sequences, vocabulary
+from warplint.tapes.dtypes import shape_of
+from warplint.tapes.values import ArrayValue, ListValue, Unknown, Value
+
+if TYPE_CHECKING:
+    from warplint.tapes.machine import Machine
+
+
+def shape_result(
+    machine: Machine, owner: Unknown, name: str, args: tuple[Value, ...], keywords: dict[str, Value], result: Unknown
+) -> None:
+    """What is known of the shape of the host data that a method of unknown host data (or of a generator) gives."""
+    shape: tuple[int | Unknown, ...] | None = None
+    if name in ("astype", "copy", "reshape"):
+        for known in ("values", "fill"):
+            if known in owner.children:
+                result.children[known] = owner.children[known]
+        if owner.hint.startswith("uniform"):
+            result.hint = owner.hint
+    elif name == "uniform" and len(args) >= 2 and all(isinstance(arg, (int, float)) for arg in args[:2]):
+        result.hint = f"uniform({args[0]!r}, {args[1]!r})"
+    if name in ("astype", "copy", "clip"):
+        extents = owner.children.get(("attr", "shape"))
+        shape = shape_of(extents) if isinstance(extents, tuple) else None
+    elif name == "reshape":
+        shape = shape_of(args[0] if len(args) == 1 else args)
+        if shape is not None and any(isinstance(extent, int) and extent < 0 for extent in shape):
+            shape = None
+    elif vocabulary.draws(name):
+        given = keywords.get("size")
+        if given is None and args and (name in ("random", "standard_normal") or isinstance(args[-1], tuple)):
+            given = args[-1]
+        elif name in ("rand", "randn"):
+            given = args
+        shape = shape_of(given) if given is not None else None
+    if shape is not None:
+        set_shape(result, shape)
+
+
+def set_shape(data: Unknown, shape: tuple[int | Unknown, ...]) -> None:
+    """Note the shape of unknown host data."""
+    data.children[("attr", "shape")] = tuple(shape)
+    if shape:
+        data.children["len"] = shape[0]
+
+
+def numpy_call(
+    machine: Machine, name: str, args: tuple[Value, ...], keywords: dict[str, Value], site: Location
+) -> Value:
+    """A numpy function: its result is unknown data, whose shape may be known."""
+    from warplint.tapes.tapes import read_gradients
+
+    sources = frozenset().union(
+        *(value.sources for value in (*args, *keywords.values()) if isinstance(value, Unknown)),
+        *({value.storage} for value in args if isinstance(value, ArrayValue)),
+    )
+    for value in args:
+        read_gradients(machine, value, "host", site)
+    first = args[0] if args else keywords.get("shape", keywords.get("size"))
+    if name in ("int32", "int64", "float32", "float64") and isinstance(first, (int, float)):
+        return first
+    if name in ("ceil", "floor", "sqrt", "cos", "sin", "deg2rad", "radians") and isinstance(first, (int, float)):
+        function = getattr(math, "radians" if name == "deg2rad" else name)
+        try:
+            return float(function(first))
+        except ValueError:
+            return Unknown(name)
+    result = Unknown(f"numpy.{name}", sources=sources)
+    shape: tuple[int | Unknown, ...] | None = None
+    if name in ("zeros", "ones", "empty", "full"):
+        shape = shape_of(first)
+        fill = args[1] if name == "full" and len(args) > 1 else {"zeros": 0.0, "ones": 1.0}.get(name)
+        if isinstance(fill, (int, float)):
+            result.children["fill"] = float(fill)
+    elif name in ("random.rand", "random.randn"):
+        shape = shape_of(args)
+    elif name in ("array", "asarray", "ascontiguousarray", "copy"):
+        from warplint.tapes.allocations import data_shape
+
+        shape = data_shape(first)
+        if isinstance(first, (ListValue, tuple)):
+            result.children["values"] = first
+        elif isinstance(first, Unknown):
+            result.children["len"] = sequences.length(machine, first)
+            if "values" in first.children:
+                result.children["values"] = first.children["values"]
+    elif name in ("arange", "linspace"):
+        count = first if name == "arange" and len(args) == 1 else args[2] if len(args) > 2 else keywords.get("num")
+        shape = shape_of(count) if isinstance(count, (int, Unknown)) else None
+        result.children.update(_sequence(name, count, args))
+    elif "size" in keywords:
+        shape = shape_of(keywords["size"])
+    if shape is not None:
+        set_shape(result, shape)
+    return result
+
+
+def _sequence(name: str, count: Value, args: tuple[Value, ...]) -> dict[object, Value]:
+    """The elements of a short ``arange(n)`` or ``linspace(start, stop, n)``."""
+    ends = [float(arg) for arg in args[:2] if isinstance(arg, (int, float))]
+    if not isinstance(count, int) or not 0 < count <= 256 or len(ends) < (1 if name == "arange" else 2):
+        return {}
+    start, step = (0.0, 1.0) if name == "arange" else (ends[0], (ends[1] - ends[0]) / max(1, count - 1))
+    return {"values": ListValue([start + step * number for number in range(count)])}

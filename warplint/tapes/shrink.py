@@ -1,0 +1,57 @@
+"""Smaller numbers: a program that is too long to run is run with fewer steps.
+
+The numbers of frames, steps, windows and rounds are parameters of host code: a program with fewer of them is the same
+program. Their order is kept, and a number that was a multiple of another by far stays one.
+"""
+
+from __future__ import annotations
+
+from warplint.ir import syntax as ir
+from warplint.source.project import Module
+from warplint.tapes.memo import Memo
+from warplint.tapes.values import Value
+
+#: Counts up to the first number become the second; all larger than the last become twelve. Each divides the next.
+_STEPS = ((16, 3), (128, 6))
+
+
+def smaller(number: int) -> int:
+    """What stands for a count."""
+    if number <= 3:
+        return number
+    return next((small for limit, small in _STEPS if number <= limit), 12)
+
+
+def _counts(module: Module) -> frozenset[str]:
+    found: set[str] = set()
+    for definition in module.functions():
+        for node in ir.walk(definition.node):
+            if isinstance(node, ir.Call) and isinstance(node.func, ir.Name) and node.func.id in ("range", "trange"):
+                for arg in node.args:
+                    for inner in ir.walk(arg):
+                        if isinstance(inner, ir.Name):
+                            found.add(inner.id)
+                        elif isinstance(inner, ir.Attribute):
+                            found.add(inner.attr)
+    return frozenset(found - {"self", "len", "min", "max", "int", "shape", "range"})
+
+
+#: The names (of variables, parameters and attributes) that bound a loop somewhere in a module.
+counts = Memo(_counts)
+
+
+def assigned(module: Module, target: ir.Expr, node: ir.Expr, value: Value) -> Value:
+    """What an assignment binds: a count that is written out (or rounded from a duration) gets smaller.
+
+    Counts that are computed from others follow those.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or value <= 3:
+        return value
+    name = target.attr if isinstance(target, ir.Attribute) else target.id if isinstance(target, ir.Name) else ""
+    if name not in counts(module):
+        return value
+    if isinstance(node, ir.Constant) or (
+        isinstance(node, ir.Call) and isinstance(node.func, ir.Name) and node.func.id in ("int", "round")
+    ):
+        return smaller(value)
+    return value
