@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import asdict
 from typing import Any
 
 from warplint.probe.rewrite import BLOCKS
@@ -16,6 +17,8 @@ _DISAGREEING = 2
 _DISAGREEING_THREADS = 4
 _SINGULAR = 4
 _DIRECTED = 16
+# Input sets that another device repeats.
+_REPEATED = 4
 
 
 class Account:
@@ -149,7 +152,12 @@ class Account:
         else:
             detail = f"{point} is {tape:.6g} on the tape, {difference:.6g} by finite differences"
         counts = {"inputs": len(self.wrong) + len(self.right), "wrong": len(self.wrong)}
-        return {"verdict": "confirmed", "detail": detail, "numbers": _numbers(worst) | counts}
+        return {
+            "verdict": "confirmed",
+            "detail": detail,
+            "numbers": _numbers(worst) | counts,
+            "profiles": _profiles(self.wrong),
+        }
 
     def _refuted(self) -> dict[str, Any]:
         numbers: dict[str, Any] = {"inputs": len(self.right)}
@@ -159,7 +167,7 @@ class Account:
             detail = f"tape and finite differences agree at {len(self.right)} sets of inputs that run the flagged line"
             compared = [one for group in self.right for one in group["compared"]]
             numbers |= _numbers(max(compared, key=lambda one: abs(one["tape"])))
-        return {"verdict": "refuted", "detail": detail, "numbers": numbers}
+        return {"verdict": "refuted", "detail": detail, "numbers": numbers, "profiles": _profiles(self.right)}
 
 
 def may_race(usage: Usage) -> bool:
@@ -177,6 +185,12 @@ def inconclusive(reason: str) -> dict[str, Any]:
 
 def _numbers(one: dict[str, Any]) -> dict[str, Any]:
     return {name: one[name] for name in ("tape", "finite_difference", "estimated_error", "input")}
+
+
+def _profiles(sets: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A few of the deciding input sets, for another device to repeat; single threads first."""
+    profiles = sorted((one["profile"] for one in sets), key=lambda profile: profile.threads)
+    return [asdict(profile) for profile in profiles[:_REPEATED]]
 
 
 def _finite(value: float) -> bool:

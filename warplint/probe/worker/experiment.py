@@ -217,7 +217,9 @@ class Experiment:
                 return Comparison(problem="the forward result is not finite at the inputs tried")
             self.weights[~finite] = 0.0
         self.launch()
-        if not np.array_equal(self.result(), base, equal_nan=True):
+        # on a GPU the order of atomic additions is not fixed
+        loose = 0.0 if self.device == "cpu" else 1e-4
+        if not np.allclose(self.result(), base, rtol=loose, atol=0.1 * loose, equal_nan=True):
             return Comparison(problem="two launches with the same inputs differ")
         stage.set("backward")
         gradient = self.gradient()
