@@ -30,6 +30,8 @@ class Account:
         self.mark = mark
         self.scouted = 0
         self.exercised = 0
+        # a gradient that is not finite was seen, at a point where finite differences do not say what it should be
+        self.endless = False
         self._ran: set[int] = set()
         self.reasons: Counter[str] = Counter()
         self.wrong: list[dict[str, Any]] = []
@@ -60,8 +62,9 @@ class Account:
         """Whether ordinary inputs do not run what has to run."""
         return self.verdict is None and (bool(self.missing()) or self.exercised < 3)
 
-    def _covers(self, hits: dict[str, int] | None) -> None:
-        self._ran.update(int(name) for name, count in (hits or {}).items() if count)
+    def _covers(self, profile: Profile, hits: dict[str, int] | None) -> None:
+        # blocks are parts of a loop: once in an iteration is not enough for what the loop carries
+        self._ran.update(int(name) for name, count in (hits or {}).items() if count > profile.threads)
 
     def add(self, profile: Profile, found: dict[str, Any]) -> None:
         """Takes in one input set that ran the flagged place."""
@@ -80,11 +83,12 @@ class Account:
             self.wrong.append({"profile": profile, "wrong": wrong})
             self.verdict = self._confirmed()
         elif endless:
+            self.endless = True
             self.reasons["the gradient is not finite, and neither are finite differences"] += 1
         else:
             self.right.append({"profile": profile, "compared": compared})
-            self._covers(hits)
-            if len(self.right) >= _DIRECTED and not self.missing():
+            self._covers(profile, hits)
+            if len(self.right) >= _DIRECTED and not self.missing() and not self.endless:
                 self.verdict = self._refuted()
 
     def _add(self, profile: Profile, compared: list[dict[str, Any]], hits: dict[str, int] | None) -> None:
@@ -111,7 +115,7 @@ class Account:
             self.reasons["finite differences are too rough here to decide"] += 1
         else:
             self.right.append({"profile": profile, "compared": right})
-            self._covers(hits)
+            self._covers(profile, hits)
             alone = sum(one["profile"].threads == 1 for one in self.right)
             settled = not self.wrong or (self.suspects_race and alone >= _AGREEING)
             if len(self.right) >= _AGREEING and settled and len(self.singular) < 2 and not self.missing():
@@ -133,11 +137,13 @@ class Account:
                     "tape and finite differences disagree only when several threads run; they may race for one element"
                 )
             return inconclusive("tape and finite differences disagree at some inputs, but not reliably")
-        if self.right:
+        if self.right and not self.endless:
             count, agree = len(self.right), "tape and finite differences agree"
             lines = sorted({(number - BLOCKS) // 1000 for number in self.missing()})
             if lines and count >= _AGREEING:
-                return inconclusive(f"{agree} at {count} sets of inputs, but none of them runs line {lines[0]}")
+                return inconclusive(
+                    f"{agree} at {count} sets of inputs, but none of them runs line {lines[0]} again and again"
+                )
             return inconclusive(f"{agree}, but only {count} sets of inputs could be used")
         reasons = self.reasons + shared
         return inconclusive(reasons.most_common(1)[0][0] if reasons else "no input set could be used")

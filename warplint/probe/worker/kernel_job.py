@@ -217,7 +217,7 @@ class KernelJob:
                 if not accounts[number].reached(hits, profile.threads**usage.rank):
                     continue
                 before = len(needs)
-                needs -= {need for need in needs if hits.get(str(need), 0)}
+                needs -= {need for need in needs if hits.get(str(need), 0) > profile.threads}
                 wanted = accounts[number].scouted < _SCOUTED_SETS
                 if len(needs) < before or wanted:
                     accounts[number].scouted += 1
