@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 from warplint.ir.facts import Evidence, Finding
-from warplint.probe.jobs import Job, group, make_job
+from warplint.probe.jobs import Job, Repetition, group, make_job
 from warplint.probe.options import ProbeOptions
 from warplint.probe.pool import Pool, WorkerUnusable
 from warplint.probe.slices import Refused
 from warplint.source.project import Project
 
 __all__ = ["ProbeOptions", "probe"]
+
+# Where a driver for NVIDIA GPUs shows itself, on Linux, under WSL and on Windows.
+_DRIVERS = ("/dev/nvidiactl", "/dev/dxg", "C:/Windows/System32/nvcuda.dll")
 
 
 def probe(
@@ -57,13 +62,50 @@ def _run(
         with Pool(options) as pool:
             answers = pool.run([job for job, _ in jobs], report)
             device, version = pool.device, pool.warp_version
+        # one verdict for each finding of a group, or one for all of them
+        verdicts = [
+            list(answer.get("verdicts") or [answer] * len(numbers))
+            for (_, numbers), answer in zip(jobs, answers, strict=True)
+        ]
+        gpu = gpu_to_use(options.device)
+        if gpu is not None:
+            device, verdicts = repeat([job for job, _ in jobs], verdicts, options, gpu)
     except WorkerUnusable as error:
         for _, numbers in jobs:
             for number in numbers:
                 evidence[number] = Evidence("inconclusive", str(error))
         return
-    for (_, numbers), answer in zip(jobs, answers, strict=False):
-        # one verdict for each finding of the group, or one for all of them
-        verdicts = answer.get("verdicts") or [answer] * len(numbers)
-        for number, found in zip(numbers, verdicts, strict=False):
-            evidence[number] = Evidence(found["verdict"], found["detail"], device, version, found["numbers"])
+    for (_, numbers), found in zip(jobs, verdicts, strict=True):
+        for number, one in zip(numbers, found, strict=True):
+            evidence[number] = Evidence(one["verdict"], one["detail"], device, version, one["numbers"])
+
+
+def gpu_to_use(device: str) -> str | None:
+    """The device that verdicts are repeated on, None where the CPU device has the last word.
+
+    ``auto`` asks Warp only where a driver is installed, since that takes a second process.
+    """
+    if device == "cpu":
+        return None
+    if device != "auto":
+        return device
+    return "auto" if any(Path(path).exists() for path in _DRIVERS) else None
+
+
+def repeat(
+    jobs: Sequence[Job], verdicts: Sequence[list[dict[str, Any]]], options: ProbeOptions, device: str
+) -> tuple[str | None, list[list[dict[str, Any]]]]:
+    """``verdicts`` after what decided them was repeated on ``device``, and the name of the device that decided last.
+
+    Raises WorkerUnusable where the device cannot be used.
+    """
+    with Pool(options, device) as pool:
+        repetitions = [Repetition(job, tuple(found)) for job, found in zip(jobs, verdicts, strict=True)]
+        decided = [
+            number for number, found in enumerate(verdicts) if any(one["verdict"] != "inconclusive" for one in found)
+        ]
+        answers = pool.run([repetitions[number] for number in decided])
+        result = list(verdicts)
+        for number, answer in zip(decided, answers, strict=True):
+            result[number] = list(answer.get("verdicts") or [answer] * len(verdicts[number]))
+        return pool.device or "cpu", result

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from warplint.ir.facts import Finding
 from warplint.ir.programs import Check, DefinitionRef, KernelProgram, TapeProgram
@@ -29,6 +30,18 @@ class Job:
     def message(self, number: int) -> dict[str, object]:
         """The job as one JSON object."""
         return {"id": number, "script": self.script, "twin": self.twin, "plan": json.loads(self.plan)}
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """A job whose verdicts another device repeats."""
+
+    job: Job
+    verdicts: tuple[dict[str, Any], ...]
+
+    def message(self, number: int) -> dict[str, object]:
+        """The repetition as one JSON object."""
+        return self.job.message(number) | {"verdicts": list(self.verdicts)}
 
 
 def group(findings: Sequence[Finding]) -> list[list[int]]:

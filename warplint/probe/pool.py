@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from warplint.probe.jobs import Job
+from warplint.probe.jobs import Job, Repetition
 from warplint.probe.options import ProbeOptions, default_cache
 
 # Variables that a worker may see: where libraries and devices are. No secrets, no user paths.
@@ -49,11 +49,15 @@ class WorkerUnusable(Exception):
 
 
 class Pool:
-    """A worker process with its scratch folder. Use it as a context manager."""
+    """A worker process with its scratch folder. Use it as a context manager.
 
-    def __init__(self, options: ProbeOptions) -> None:
+    Without ``repeats_on`` it decides, on the CPU device; with it, it repeats verdicts on that device.
+    """
+
+    def __init__(self, options: ProbeOptions, repeats_on: str | None = None) -> None:
         self._options = options
-        self._parallel = options.parallel or max(1, min(4, os.cpu_count() or 1))
+        self._repeats_on = repeats_on
+        self._parallel = 1 if repeats_on else options.parallel or max(1, min(4, os.cpu_count() or 1))
         self._scratch = Path(tempfile.mkdtemp(prefix="warplint-"))
         self._process: subprocess.Popen[bytes] | None = None
         self._data = bytearray()
@@ -71,7 +75,9 @@ class Pool:
 
     # --- jobs ---
 
-    def run(self, jobs: Sequence[Job], progress: Callable[[Sequence[int]], None] | None = None) -> list[dict[str, Any]]:
+    def run(
+        self, jobs: Sequence[Job | Repetition], progress: Callable[[Sequence[int]], None] | None = None
+    ) -> list[dict[str, Any]]:
         """The verdicts of the jobs, in order. Raises WorkerUnusable where Warp cannot be imported."""
         answers: dict[int, dict[str, Any]] = {}
         waiting = deque(range(len(jobs)))
@@ -122,7 +128,7 @@ class Pool:
         cache = options.cache_dir or default_cache()
         cache.mkdir(parents=True, exist_ok=True)
         environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
-        if options.device == "cpu":
+        if self._repeats_on in (None, "cpu"):
             environment["CUDA_VISIBLE_DEVICES"] = ""
         home = str(self._scratch)
         environment |= {"HOME": home, "TMPDIR": home, "TEMP": home, "TMP": home}
@@ -141,7 +147,8 @@ class Pool:
         settings = {
             "scratch": str(self._scratch),
             "cache": str(cache / "kernels"),
-            "device": options.device,
+            "device": self._repeats_on or "cpu",
+            "repeats": self._repeats_on is not None,
             "timeout": options.timeout_s,
             "memory_mb": options.memory_mb,
             "parallel": self._parallel,

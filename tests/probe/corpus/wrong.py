@@ -209,6 +209,13 @@ def where_quotient(x: wp.array(dtype=float), n: wp.array(dtype=float), out: wp.a
 
 
 @wp.kernel
+def where_damped(x: wp.array(dtype=float), damping: wp.array(dtype=float), out: wp.array(dtype=float)):
+    i = wp.tid()
+    size = x[i] * x[i] + damping[i] * damping[i]
+    out[i] = wp.where(size > 1.0e-12, x[i] / size, 0.0)  # flagged finite-adjoint
+
+
+@wp.kernel
 def where_logarithm(x: wp.array(dtype=float), out: wp.array(dtype=float)):
     i = wp.tid()
     safe = wp.where(x[i] > 0.0, wp.log(x[i]), 0.0)  # flagged finite-adjoint

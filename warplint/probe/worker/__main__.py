@@ -1,7 +1,8 @@
 """The worker: reads jobs from its input, one JSON object a line, and answers each with one line.
 
-Warp is imported and warmed up once; every job then runs in a forked child, so that a crash, a hang or a memory
-eater ends only that job.
+Warp is imported and warmed up once; every job then runs on the CPU device in a forked child, so that a crash, a hang
+or a memory eater ends only that job. A worker that repeats verdicts on a GPU cannot fork (CUDA does not survive it): it
+runs them one after the other in its own process, and the linter restarts it if it dies.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ def main() -> None:
     except Exception as error:
         hello = {"ready": False, "reason": f"Warp cannot be used here: {type(error).__name__}: {error}"}
     print(json.dumps(hello), file=answers)
-    if hello["ready"]:
+    if hello["ready"] and settings["repeats"]:
+        repeat(settings, hello["device"], scratch, reader, first[1:], answers)
+    elif hello["ready"]:
         serve(settings, hello["device"], scratch, reader, first[1:], answers)
 
 
@@ -55,7 +58,8 @@ def start(settings: dict[str, Any]) -> dict[str, Any]:
     if device == "auto":
         device = "cuda:0" if wp.is_cuda_available() else "cpu"
     device = wp.get_device(device).alias
-    headers(Path(settings["scratch"]), Path(settings["cache"]) / "headers" / wp.config.version)
+    if not settings["repeats"]:
+        headers(Path(settings["scratch"]), Path(settings["cache"]) / "headers" / wp.config.version)
     return {"ready": True, "device": device, "warp_version": wp.config.version}
 
 
@@ -88,6 +92,22 @@ def headers(scratch: Path, kept: Path) -> None:
     compile_kernel(load_script(_WARM, scratch).warm, "cpu")
     wp.config.cache_kernels = True
     link_headers(folder, kept)
+
+
+def repeat(
+    settings: dict[str, Any], device: str, scratch: Path, reader: _Lines, early: list[bytes], answers: Any
+) -> None:
+    """The loop of a worker that repeats verdicts, one at a time."""
+    from warplint.probe.worker.replay import replay
+
+    waiting = list(early)
+    while waiting or reader.open:
+        if not waiting:
+            waiting += reader.lines(0.5)
+            continue
+        job = json.loads(waiting.pop(0))
+        answer = replay(job, device, scratch, 0.9 * float(settings["timeout"])) | {"id": job["id"]}
+        print(json.dumps(answer), file=answers)
 
 
 def perform(job: dict[str, Any], device: str, scratch: Path, seconds: float) -> dict[str, Any]:

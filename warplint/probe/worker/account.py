@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import asdict
 from typing import Any
 
 from warplint.probe.rewrite import BLOCKS
@@ -16,6 +17,8 @@ _DISAGREEING = 2
 _DISAGREEING_THREADS = 4
 _SINGULAR = 4
 _DIRECTED = 16
+# Input sets that another device repeats.
+_REPEATED = 4
 
 
 class Account:
@@ -27,6 +30,8 @@ class Account:
         self.mark = mark
         self.scouted = 0
         self.exercised = 0
+        # a gradient that is not finite was seen, at a point where finite differences do not say what it should be
+        self.endless = False
         self._ran: set[int] = set()
         self.reasons: Counter[str] = Counter()
         self.wrong: list[dict[str, Any]] = []
@@ -57,8 +62,9 @@ class Account:
         """Whether ordinary inputs do not run what has to run."""
         return self.verdict is None and (bool(self.missing()) or self.exercised < 3)
 
-    def _covers(self, hits: dict[str, int] | None) -> None:
-        self._ran.update(int(name) for name, count in (hits or {}).items() if count)
+    def _covers(self, profile: Profile, hits: dict[str, int] | None) -> None:
+        # blocks are parts of a loop: once in an iteration is not enough for what the loop carries
+        self._ran.update(int(name) for name, count in (hits or {}).items() if count > profile.threads)
 
     def add(self, profile: Profile, found: dict[str, Any]) -> None:
         """Takes in one input set that ran the flagged place."""
@@ -77,11 +83,12 @@ class Account:
             self.wrong.append({"profile": profile, "wrong": wrong})
             self.verdict = self._confirmed()
         elif endless:
+            self.endless = True
             self.reasons["the gradient is not finite, and neither are finite differences"] += 1
         else:
             self.right.append({"profile": profile, "compared": compared})
-            self._covers(hits)
-            if len(self.right) >= _DIRECTED and not self.missing():
+            self._covers(profile, hits)
+            if len(self.right) >= _DIRECTED and not self.missing() and not self.endless:
                 self.verdict = self._refuted()
 
     def _add(self, profile: Profile, compared: list[dict[str, Any]], hits: dict[str, int] | None) -> None:
@@ -108,7 +115,7 @@ class Account:
             self.reasons["finite differences are too rough here to decide"] += 1
         else:
             self.right.append({"profile": profile, "compared": right})
-            self._covers(hits)
+            self._covers(profile, hits)
             alone = sum(one["profile"].threads == 1 for one in self.right)
             settled = not self.wrong or (self.suspects_race and alone >= _AGREEING)
             if len(self.right) >= _AGREEING and settled and len(self.singular) < 2 and not self.missing():
@@ -130,11 +137,13 @@ class Account:
                     "tape and finite differences disagree only when several threads run; they may race for one element"
                 )
             return inconclusive("tape and finite differences disagree at some inputs, but not reliably")
-        if self.right:
+        if self.right and not self.endless:
             count, agree = len(self.right), "tape and finite differences agree"
             lines = sorted({(number - BLOCKS) // 1000 for number in self.missing()})
             if lines and count >= _AGREEING:
-                return inconclusive(f"{agree} at {count} sets of inputs, but none of them runs line {lines[0]}")
+                return inconclusive(
+                    f"{agree} at {count} sets of inputs, but none of them runs line {lines[0]} again and again"
+                )
             return inconclusive(f"{agree}, but only {count} sets of inputs could be used")
         reasons = self.reasons + shared
         return inconclusive(reasons.most_common(1)[0][0] if reasons else "no input set could be used")
@@ -149,7 +158,12 @@ class Account:
         else:
             detail = f"{point} is {tape:.6g} on the tape, {difference:.6g} by finite differences"
         counts = {"inputs": len(self.wrong) + len(self.right), "wrong": len(self.wrong)}
-        return {"verdict": "confirmed", "detail": detail, "numbers": _numbers(worst) | counts}
+        return {
+            "verdict": "confirmed",
+            "detail": detail,
+            "numbers": _numbers(worst) | counts,
+            "profiles": _profiles(self.wrong),
+        }
 
     def _refuted(self) -> dict[str, Any]:
         numbers: dict[str, Any] = {"inputs": len(self.right)}
@@ -159,7 +173,7 @@ class Account:
             detail = f"tape and finite differences agree at {len(self.right)} sets of inputs that run the flagged line"
             compared = [one for group in self.right for one in group["compared"]]
             numbers |= _numbers(max(compared, key=lambda one: abs(one["tape"])))
-        return {"verdict": "refuted", "detail": detail, "numbers": numbers}
+        return {"verdict": "refuted", "detail": detail, "numbers": numbers, "profiles": _profiles(self.right)}
 
 
 def may_race(usage: Usage) -> bool:
@@ -177,6 +191,12 @@ def inconclusive(reason: str) -> dict[str, Any]:
 
 def _numbers(one: dict[str, Any]) -> dict[str, Any]:
     return {name: one[name] for name in ("tape", "finite_difference", "estimated_error", "input")}
+
+
+def _profiles(sets: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A few of the deciding input sets, for another device to repeat; single threads first."""
+    profiles = sorted((one["profile"] for one in sets), key=lambda profile: profile.threads)
+    return [asdict(profile) for profile in profiles[:_REPEATED]]
 
 
 def _finite(value: float) -> bool:

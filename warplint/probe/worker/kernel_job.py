@@ -81,21 +81,22 @@ class KernelJob:
         open_marks = [n for n, found in enumerate(verdicts) if found is None or found["verdict"] == "inconclusive"]
         reason = ""
         try:
-            for choice in self._choices(target):
+            for index, choice in enumerate(self.choices(target)):
                 try:
-                    kernel, twin = self._compiled(target, choice)
+                    kernel, twin = self.compiled(target, choice)
                 except DoesNotCompile as error:
                     reason = reason or str(error)
                     continue
                 if backward_disabled(kernel):
                     reason = "the kernel is compiled without backward, so there is no adjoint to check"
                     break
-                return self._probe(target, choice, kernel, twin, open_marks, deadline)
+                found = self._probe(target, choice, kernel, twin, open_marks, deadline)
+                return {number: one | {"target": target, "choice": index} for number, one in found.items()}
         except (Unsupported, DoesNotCompile) as error:
             reason = str(error)
         return {number: inconclusive(reason) for number in open_marks}
 
-    def _choices(self, target: str) -> list[Choice]:
+    def choices(self, target: str) -> list[Choice]:
         """What ``Any`` may stand for; one entry where nothing is generic."""
         module = self._module(self.script)
         item = getattr(module, target)
@@ -103,7 +104,7 @@ class KernelJob:
         generic = getattr(item, "is_generic", False) or (not args and bool(getattr(item, "user_templates", None)))
         return choices() if generic else choices()[:1]
 
-    def _compiled(self, target: str, choice: Choice, release: bool = False) -> tuple[Any, Any]:
+    def compiled(self, target: str, choice: Choice, release: bool = False) -> tuple[Any, Any]:
         """The kernel and its counting twin, compiled."""
         wp.config.mode = "release" if release else "debug"
         suffix = "_release" if release else ""
@@ -154,7 +155,7 @@ class KernelJob:
             if outcome.ended == "signal SIGILL" and outcome.stage == "backward":
                 # The reverse sweep reads or writes outside an array that the forward sweep stays in.
                 if release is None:
-                    loaded, _ = self._compiled(target, choice, release=True)
+                    loaded, _ = self.compiled(target, choice, release=True)
                     release = (loaded, Usage(loaded))
                 guarded = replace(profile, guard=64)
                 outcome = self._attempt(release[0], twin, release[1], guarded, left, waiting)
@@ -216,7 +217,7 @@ class KernelJob:
                 if not accounts[number].reached(hits, profile.threads**usage.rank):
                     continue
                 before = len(needs)
-                needs -= {need for need in needs if hits.get(str(need), 0)}
+                needs -= {need for need in needs if hits.get(str(need), 0) > profile.threads}
                 wanted = accounts[number].scouted < _SCOUTED_SETS
                 if len(needs) < before or wanted:
                     accounts[number].scouted += 1
@@ -228,14 +229,14 @@ class KernelJob:
         self, kernel: Any, twin: Any, usage: Usage, profile: Profile, left: float, waiting: list[int]
     ) -> isolate.Outcome:
         def work(stage: isolate.Stage) -> Any:
-            return self._one(kernel, twin, usage, profile, stage, waiting)
+            return self.one(kernel, twin, usage, profile, stage, waiting)
 
         return isolate.run(work, self.scratch, min(left, 10.0))
 
-    def _one(
+    def one(
         self, kernel: Any, twin: Any, usage: Usage, profile: Profile, stage: isolate.Stage, waiting: list[int]
     ) -> dict[str, Any]:
-        """In the child: one input set."""
+        """One input set: what the launch showed, as JSON. Runs in a child on the CPU device."""
         stage.set("inputs")
         hits = None
         if twin is not None:

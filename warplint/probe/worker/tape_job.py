@@ -41,14 +41,18 @@ class TapeJob:
         """The verdict as JSON."""
         try:
             wp.config.mode = "debug"
-            self.module = load_script(self.script, self.scratch)
-            for name in dict.fromkeys(op["kernel"] for op in self.plan["operations"] if op["op"] == "launch"):
-                kernel = getattr(self.module, name)
-                if not kernel.is_generic:
-                    compile_kernel(kernel, self.device)
+            self.load()
             return self._decide()
         except (Unsupported, DoesNotCompile) as error:
             return inconclusive(str(error))
+
+    def load(self) -> None:
+        """Compiles the program's kernels. Raises DoesNotCompile."""
+        self.module = load_script(self.script, self.scratch)
+        for name in dict.fromkeys(op["kernel"] for op in self.plan["operations"] if op["op"] == "launch"):
+            kernel = getattr(self.module, name)
+            if not kernel.is_generic:
+                compile_kernel(kernel, self.device)
 
     def _decide(self) -> dict[str, Any]:
         wrong: list[dict[str, Any]] = []
@@ -63,7 +67,7 @@ class TapeJob:
                 self.reasons["it does not finish within the time limit"] += 1
                 break
             number, small = seed, shrink
-            work = functools.partial(self._one, number, small)
+            work = functools.partial(self.one, number, small)
             outcome = isolate.run(work, self.scratch, max(5.0, left / 2.0))
             if outcome.ended != "returned":
                 self._failed(outcome)
@@ -73,7 +77,7 @@ class TapeJob:
                 seed += 1
                 continue
             seed += 1
-            found = outcome.result
+            found = outcome.result | {"set": [number, small]}
             if found["problem"]:
                 self.reasons[found["problem"]] += 1
             elif found["verdict"] == "wrong":
@@ -109,7 +113,7 @@ class TapeJob:
 
     # --- one set of inputs, in the child ---
 
-    def _one(self, seed: int, shrink: bool, stage: isolate.Stage) -> dict[str, Any]:
+    def one(self, seed: int, shrink: bool, stage: isolate.Stage) -> dict[str, Any]:
         stage.set("program")
         program = Program(self.plan, self.module, self.device, seed, shrink)
         forward = program.run(False)
@@ -202,16 +206,31 @@ class TapeJob:
             detail += f"; with requires_grad=True it is {worst['repaired']:.6g}"
         elif self.check == "horizon":
             detail += " over the whole horizon"
-        return {"verdict": "confirmed", "detail": detail, "numbers": _numbers(worst) | {"inputs": inputs}}
+        return {
+            "verdict": "confirmed",
+            "detail": detail,
+            "numbers": _numbers(worst) | {"inputs": inputs},
+            "sets": _sets(wrong),
+        }
 
     def _refuted(self, right: list[dict[str, Any]]) -> dict[str, Any]:
         detail = f"the gradient and finite differences of the whole program agree at {len(right)} sets of inputs"
-        return {"verdict": "refuted", "detail": detail, "numbers": _numbers(right[0]) | {"inputs": len(right)}}
+        return {
+            "verdict": "refuted",
+            "detail": detail,
+            "numbers": _numbers(right[0]) | {"inputs": len(right)},
+            "sets": _sets(right),
+        }
 
 
 def _numbers(found: dict[str, Any]) -> dict[str, Any]:
     names = ("tape", "finite_difference", "estimated_error", "input", "repaired")
     return {name: found[name] for name in names if name in found}
+
+
+def _sets(found: list[dict[str, Any]]) -> list[Any]:
+    """The seeds of the deciding input sets, for another device to repeat."""
+    return [one["set"] for one in found[:_AGREEING]]
 
 
 def _rank(found: dict[str, Any]) -> tuple[int, float]:
