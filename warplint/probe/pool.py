@@ -6,7 +6,6 @@ import importlib.util
 import json
 import os
 import select
-import shutil
 import signal
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from typing import Any
 
 from warplint.probe.jobs import Job
 from warplint.probe.options import ProbeOptions, default_cache
+from warplint.probe.scratch import Scratch
 
 # Variables that a worker may see: where libraries and devices are. No secrets, no user paths.
 _ENVIRONMENT = (
@@ -48,12 +48,19 @@ class WorkerUnusable(Exception):
 
 
 class Pool:
-    """A worker process with its scratch folder. Use it as a context manager."""
+    """A worker process with its scratch folder. Use it as a context manager.
+
+    Raises WorkerUnusable where there is no place for the folder.
+    """
 
     def __init__(self, options: ProbeOptions) -> None:
         self._options = options
         self._parallel = options.parallel or max(1, min(4, os.cpu_count() or 1))
-        self._scratch = Path(tempfile.mkdtemp(prefix="warplint-"))
+        try:
+            self._own = Scratch()
+        except OSError as error:
+            raise WorkerUnusable(f"there is no place for temporary files: {error.strerror or error}") from error
+        self._scratch = self._own.path
         self._process: subprocess.Popen[bytes] | None = None
         self._data = bytearray()
         self.device: str | None = None
@@ -66,7 +73,7 @@ class Pool:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stop()
-        shutil.rmtree(self._scratch, ignore_errors=True)
+        self._own.remove()
 
     # --- jobs ---
 
@@ -118,8 +125,8 @@ class Pool:
 
     def _start(self) -> None:
         options = self._options
-        cache = options.cache_dir or default_cache()
-        cache.mkdir(parents=True, exist_ok=True)
+        if not _installed("warp"):
+            raise WorkerUnusable("Warp is not installed beside warplint; install it with `pip install warp-lang`")
         environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
         if options.device == "cpu":
             environment["CUDA_VISIBLE_DEVICES"] = ""
@@ -139,7 +146,7 @@ class Pool:
         self._data.clear()
         settings = {
             "scratch": str(self._scratch),
-            "cache": str(cache / "kernels"),
+            "cache": str(self._kernel_cache()),
             "device": options.device,
             "timeout": options.timeout_s,
             "memory_mb": options.memory_mb,
@@ -155,6 +162,16 @@ class Pool:
             raise WorkerUnusable(str(hello["reason"]))
         self.device = hello["device"]
         self.warp_version = hello["warp_version"]
+
+    def _kernel_cache(self) -> Path:
+        """Where compiled kernels are kept: in the scratch folder, for this run only, if there is no better place."""
+        try:
+            folder = (self._options.cache_dir or default_cache()).absolute() / "kernels"
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                return folder
+        except (OSError, RuntimeError):  # not to be written to; nobody knows where this user is at home
+            return self._scratch / "kernels"
 
     def _stop(self) -> None:
         process, self._process = self._process, None
@@ -212,6 +229,13 @@ class Pool:
             if not chunk:
                 return "ended"
             self._data += chunk
+
+
+def _installed(package: str) -> bool:
+    try:
+        return importlib.util.find_spec(package) is not None
+    except (ImportError, ValueError):
+        return False
 
 
 def _paths() -> list[str]:
