@@ -27,7 +27,7 @@ ROOMS = {
     "reach": {"ir"},
     "analysis": {"ir", "source", "kernels", "tapes", "reach"},
     "pipeline": {"ir", "source", "frontend", "catalogue", "report", "settings", "probe", "selection", "analysis"},
-    "cli": {"settings", "pipeline", "report", "catalogue"},
+    "cli": {"settings", "analysis", "pipeline", "report", "catalogue"},
     "__main__": {"cli"},
     "__init__": set(),
 }

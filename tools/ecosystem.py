@@ -3,8 +3,8 @@
     python tools/ecosystem.py [PACKAGE ...] [--no-probe] [--markdown FILE] [--findings FILE] [--folder DIR]
 
 Fetches the pinned versions as wheels with pip, unpacks them (nothing is installed or imported), runs the installed
-``warplint`` on each and prints, per package: files, kernels and funcs, seconds; and per rule: hits, confirmed, refuted, inconclusive,
-with the reasons for the last. ``--findings`` writes every finding as one line, to be read by a person.
+``warplint`` on each and prints, per package: files, kernels and funcs, seconds; and per rule: hits, confirmed, refuted,
+inconclusive, with the reasons for the last. ``--findings`` writes every finding as one line, to be read by a person.
 """
 
 from __future__ import annotations
@@ -86,7 +86,10 @@ def main() -> int:
         if package not in PACKAGES:
             parser.error(f"no pinned package is called {package!r}; there are {', '.join(PACKAGES)}")
 
-    rows = ["| package | version | files | kernels and funcs | seconds | findings | errors |", "|---|---|---|---|---|---|---|"]
+    rows = [
+        "| package | version | files | kernels and funcs | seconds | findings | errors |",
+        "|---|---|---|---|---|---|---|",
+    ]
     details = [
         "| package | rule | hits | confirmed | refuted | inconclusive | unprobed |",
         "|---|---|---|---|---|---|---|",
@@ -103,9 +106,8 @@ def main() -> int:
         findings, errors = report["findings"], report["errors"]
         failed = failed or bool(errors)
         shown = sum(finding["evidence"]["verdict"] != "refuted" for finding in findings)
-        rows.append(
-            f"| {package} | {PACKAGES[package][0]} | {len(files)} | {kernels} | {seconds:.1f} | {shown} | {len(errors)} |"
-        )
+        version = PACKAGES[package][0]
+        rows.append(f"| {package} | {version} | {len(files)} | {kernels} | {seconds:.1f} | {shown} | {len(errors)} |")
         for rule, counts in tally(findings).items():
             total.update(counts)
             verdicts = " | ".join(str(counts[v]) for v in ("confirmed", "refuted", "inconclusive", "unprobed"))

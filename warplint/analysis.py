@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
     from warplint.source.project import Module, Project
 
-#: Fewer files than this are analysed sooner than other processes start.
+#: Fewer files than this are analysed sooner than other processes start; LibCST makes them worth it earlier.
 PARALLEL_FROM = 32
+PRECISE_PARALLEL_FROM = 6
 # A kernel has a decorator, a tape its class; `wp` may come from another module of the project.
 _RELEVANT = re.compile(r"warp|Tape|@[\w.]*(?:kernel|func)")
 # Pieces of work a process: enough that no process waits long for the last one.
@@ -109,6 +110,14 @@ def analyse_file(project: Project, work: Work, uses: Uses | None = None) -> File
     return FileAnalysis(work.path, facts, tuple(project.problems[known:]), uses=seen)
 
 
+def relax_collector() -> None:
+    """Have Python look for cyclic garbage less often: syntax trees live as long as the run, and looking through them
+    again and again costs a third of it. This concerns the whole process, so only programs of our own call it."""
+    import gc
+
+    gc.set_threshold(200_000, 50, 100)
+
+
 def available_cpus() -> int:
     """How many processors this process may use."""
     if hasattr(os, "sched_getaffinity"):
@@ -144,7 +153,7 @@ def _internal_error(path: Path, error: Exception) -> FileAnalysis:
 
 
 def _analysed(work: Sequence[Work], project: Project, jobs: int, uses: Uses | None = None) -> tuple[FileAnalysis, ...]:
-    if jobs < 2 or len(work) < PARALLEL_FROM:
+    if jobs < 2 or len(work) < (PARALLEL_FROM if uses is None else PRECISE_PARALLEL_FROM):
         return tuple(analyse_file(project, piece, uses) for piece in work)
     size = max(1, len(work) // (jobs * _CHUNKS_PER_JOB))
     chunks = [work[start : start + size] for start in range(0, len(work), size)]
@@ -170,6 +179,8 @@ _uses: Uses | None = None
 def _start(project: Project, uses: Uses | None) -> None:
     """Set up a worker process."""
     import signal
+
+    relax_collector()
 
     # An interrupt goes to the whole group; the parent ends the workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

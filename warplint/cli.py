@@ -177,11 +177,13 @@ def _flat(lists: Iterable[Iterable[str]]) -> tuple[str, ...]:
 
 
 def _check(options: Options) -> int:
+    from warplint.analysis import relax_collector
     from warplint.catalogue.selecting import UnknownSelector
     from warplint.pipeline import run
     from warplint.report import render
     from warplint.report.model import problem_line
 
+    relax_collector()
     stdin = sys.stdin.buffer.read() if STDIN in options.paths else None
     try:
         outcome = run(options, stdin, _show_progress if _shows_progress() else None)

@@ -20,7 +20,10 @@ CORPUS = Path(__file__).parent / "corpus"
 _FLAGGED = re.compile(r"# flagged ?(\S*)")
 
 
-def finding(path: Path, program: Program, check: Check = "gradient", span: Span = Span(1, 1, 1, 2)) -> Finding:
+_START = Span(1, 1, 1, 2)
+
+
+def finding(path: Path, program: Program, check: Check = "gradient", span: Span = _START) -> Finding:
     """A finding that only its program matters of."""
     fact = Fact("test", Location(path, span), {}, (), "", program=program)
     return Finding("WP999", "test", "", "error", "high", fact, check=check)

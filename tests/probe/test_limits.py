@@ -88,9 +88,11 @@ def test_each_failure_has_its_reason(tmp_path: Path, run: Run, monkeypatch: pyte
     names = ["hangs", "does_not_compile", "outside", "divides_by_zero", "eats_memory", "fine"]
     cases = [finding(path, KernelProgram(DefinitionRef(path, name), ())) for name in names]
     started = time.monotonic()
-    evidence = dict(zip(names, run(cases, timeout_s=8.0, memory_mb=512)))
+    evidence = dict(zip(names, run(cases, timeout_s=8.0, memory_mb=512), strict=False))
     assert time.monotonic() - started < 90.0
-    assert {name: one.verdict for name, one in evidence.items() if name != "fine"} == dict.fromkeys(names[:-1], "inconclusive")
+    assert {name: one.verdict for name, one in evidence.items() if name != "fine"} == dict.fromkeys(
+        names[:-1], "inconclusive"
+    )
     assert "does not finish" in evidence["hangs"].detail
     assert "compile" in evidence["does_not_compile"].detail or "refuses" in evidence["does_not_compile"].detail
     assert "outside an array" in evidence["outside"].detail

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.probe.conftest import finding
-from warplint.ir.facts import Evidence, Finding
+from warplint.ir.facts import Evidence
 from warplint.ir.programs import DefinitionRef, KernelProgram
 
 Run = Callable[..., list[Evidence]]
@@ -103,7 +103,7 @@ def k(x: wp.array(dtype=({_MARK} and float))):
 """,
     "string annotation": f"""
 @wp.kernel
-def k(x: {('wp.array(dtype=float) if ' + _MARK + ' else 0')!r}):
+def k(x: {("wp.array(dtype=float) if " + _MARK + " else 0")!r}):
     x[wp.tid()] *= 2.0
 """,
     "static expression": f"""

@@ -20,7 +20,9 @@ def _write(folder: Path, **files: str) -> None:
         (folder / f"{name}.py").write_text(text)
 
 
-def _slice(folder: Path, name: str, file: str = "main", line: int | None = None, column: int = 5, **closure: object) -> tuple[str, str | None]:
+def _slice(
+    folder: Path, name: str, file: str = "main", line: int | None = None, column: int = 5, **closure: object
+) -> tuple[str, str | None]:
     path = folder / f"{file}.py"
     flagged = [[Location(path, Span(line, column, line, column + 5))]] if line else []
     slicer = Slicer(Project(read), flagged=flagged)
@@ -106,7 +108,9 @@ def k(x: wp.array(dtype=float)):
     values = {
         node.targets[0].id: node.value.value
         for node in ast.parse(text).body
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and isinstance(node.value, ast.Constant)
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and isinstance(node.value, ast.Constant)
     }
     kernel = next(node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef) and node.name == "k")
     used = {node.id for node in ast.walk(kernel) if isinstance(node, ast.Name) and node.id in values}

@@ -17,9 +17,10 @@ class Effect:
     """What is done to one array that is reached through ``path``.
 
     ``reads``, ``writes`` (plain stores) and ``accumulates`` (``+=``, ``-=``, atomic add and subtract) say what happens
-    to its elements. ``needed``: the adjoint of some operation reads an element's value (a non-linear read), so that overwriting
-    the array later loses a value. ``covers``: a plain store happens on every path before any read of the element, so the old
-    contents do not matter. ``differentiable``: its elements are floating-point (or vectors, matrices, structs of such).
+    to its elements. ``needed``: the adjoint of some operation reads an element's value (a non-linear read), so that
+    overwriting the array later loses a value. ``covers``: a plain store happens on every path before any read of the
+    element, so the old contents do not matter. ``differentiable``: its elements are floating-point (or vectors,
+    matrices, structs of such).
     """
 
     path: Path
@@ -35,8 +36,9 @@ class Effect:
 class EffectSummary:
     """All effects of one kernel or func.
 
-    ``parameters`` are the names of all parameters in order. ``flows`` holds (source, target) pairs of paths: the derivative of what is
-    stored into target's elements with respect to source's elements can be non-zero and is carried by Warp's adjoint.
+    ``parameters`` are the names of all parameters in order. ``flows`` holds (source, target) pairs of paths: the
+    derivative of what is stored into target's elements with respect to source's elements can be non-zero and is carried
+    by Warp's adjoint.
     ``backward`` is False where the kernel is compiled without an adjoint, None where that is not known.
     ``complete`` is False when something in the body could not be followed; absences then prove nothing.
     """
@@ -59,8 +61,8 @@ class EffectSummary:
 class KernelUse:
     """How the analysed host code uses one kernel.
 
-    ``taped``: some launch is recorded. ``constant``: the arrays that the recorded launches only read, and that none of them passes
-    with a gradient; empty where no launch is recorded.
+    ``taped``: some launch is recorded. ``constant``: the arrays that the recorded launches only read, and that none of
+    them passes with a gradient; empty where no launch is recorded.
     """
 
     taped: bool

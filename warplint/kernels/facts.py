@@ -28,7 +28,22 @@ _SPELLED = {
     "neg": "-",
     "phi": "if",
     "compare": "comparison",
+    "store": "=",
+    "insert": "=",
+    "insert_add": "+=",
+    "extract": "[]",
+    "load": "[]",
+    "view": "[]",
+    "loop": "loop",
 }
+
+
+def _spelled(operation: Operation) -> str:
+    if operation.name == "call" and isinstance(operation.detail, Definition):
+        return operation.detail.node.name
+    write = written(operation)
+    return write.operator if write is not None else _SPELLED.get(operation.name, operation.name)
+
 
 #: The kinds of facts that lost values make, by kind of loss and what they are read as.
 _KINDS = {
@@ -185,7 +200,7 @@ class Facts:
             reader = operations[first.reader]
             attributes: dict[str, object] = {
                 "variable": variable or "",
-                "operation": _SPELLED.get(reader.name, reader.name),
+                "operation": _spelled(reader),
                 "needs": first.via,
                 "loop": self._trace.frames[head.detail].kind if isinstance(head.detail, int) else "",
                 "active": True,
@@ -228,7 +243,7 @@ class Facts:
             attributes: dict[str, object] = {
                 "variable": origin.variable or "",
                 "target": write.target if write is not None else "",
-                "operation": _SPELLED.get(operations[item.reader].name, operations[item.reader].name),
+                "operation": _spelled(operations[item.reader]),
                 "needs": item.via,
                 "active": True,
             }

@@ -36,6 +36,8 @@ LossKind = Literal["carried", "result", "mutated", "overwritten", "scratch"]
 Via = Literal["value", "index", "condition", "order"]
 
 _EFFECTS = frozenset({"store", "accumulate", "atomic"})
+_EXTREMA = ("max", "min")
+_CHOICES = ("phi", "where", "select")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,7 @@ class LostValues:
                 else:
                     for operand in self._components(operation):
                         bits |= self._stale[operand]
+                    for operand in operation.operands:
                         if self._direct[operand] and operation.frame:
                             bits |= self._replayed_late(operation, self._direct[operand])
                 if bits | self._stale[index] != self._stale[index]:
@@ -295,20 +298,23 @@ class LostValues:
 
     def _harmless(self, loss: Loss, reader: int) -> bool:
         """Whether a selection decides the same in spite of the loss."""
-        operations = self._trace.operations
-        if loss.kind != "carried" or operations[reader].name not in ("max", "min", "phi", "where", "select"):
+        if loss.kind != "carried" or self._trace.operations[reader].name not in (*_EXTREMA, *_CHOICES):
             return False
-        head = operations[loss.origin]
-        if loss.origin not in self._settled:
-            found: frozenset[int] = frozenset()
-            if not any(
-                (self._stale[head.operands[0]] | self._direct[head.operands[0]]) >> position & 1
-                for position, other in enumerate(self._losses)
-                if other.kind != "mutated"
-            ):
-                found = self._extremum(head) or self._choice(head, any_condition=False)
-            self._settled[loss.origin] = found
-        return reader in self._settled[loss.origin]
+        return reader in self._settled_by(loss.origin)
+
+    def _settled_by(self, origin: int) -> frozenset[int]:
+        """The selections of a carried value that decide the same in spite of its loss."""
+        if origin not in self._settled:
+            self._settled[origin] = frozenset()
+            head = self._trace.operations[origin]
+            found = self._extremum(head) or self._choice(head, any_condition=False)
+            bits = self._stale[head.operands[0]] | self._direct[head.operands[0]]
+            for position, loss in enumerate(self._losses):
+                if bits >> position & 1 and loss.kind != "mutated":
+                    # what the loop starts with is lost as well
+                    found &= self._settled_by(loss.origin) if loss.kind == "carried" else frozenset()
+            self._settled[origin] = found
+        return self._settled[origin]
 
     def _lost(self, reader: int, value: int, via: Via, place: Span | None = None) -> Iterator[Lost]:
         bits = self._stale[value] | self._direct[value]
@@ -375,7 +381,7 @@ class LostValues:
 
         Whatever the order, and with the final value in place of one that is gone, the same operand is selected.
         """
-        names, chain, _ = self._selections(head, ("max", "min"))
+        names, chain, _ = self._selections(head, _EXTREMA)
         return chain if len(names) == 1 else frozenset()
 
     def _choice(self, head: Operation, any_condition: bool) -> frozenset[int]:
@@ -385,7 +391,7 @@ class LostValues:
         conditions are functions of the carried value and of unchanging ones: the reverse sweep then takes the same
         decisions.
         """
-        _, chain, values = self._selections(head, ("phi", "where", "select"))
+        _, chain, values = self._selections(head, _CHOICES)
         if len(values) > 1:
             return frozenset()
         operations = self._trace.operations
@@ -427,7 +433,7 @@ class LostValues:
                 continue
             if operation.name in names:
                 used.add(operation.name)
-                stack.extend(operation.operands[1:] if "phi" in names else operation.operands)
+                stack.extend(operation.operands[1:] if names is _CHOICES else operation.operands)
             elif operation.name in ("copy", "exit", "loop"):
                 stack.extend(operation.operands)
             else:

@@ -63,8 +63,8 @@ def _run(
             for number in numbers:
                 evidence[number] = Evidence("inconclusive", str(error))
         return
-    for (_, numbers), answer in zip(jobs, answers):
+    for (_, numbers), answer in zip(jobs, answers, strict=False):
         # one verdict for each finding of the group, or one for all of them
         verdicts = answer.get("verdicts") or [answer] * len(numbers)
-        for number, found in zip(numbers, verdicts):
+        for number, found in zip(numbers, verdicts, strict=False):
             evidence[number] = Evidence(found["verdict"], found["detail"], device, version, found["numbers"])

@@ -9,7 +9,8 @@ _WARP_TYPES = re.compile(
     r"warp\.(?:"
     r"(?:u?int(?:8|16|32|64)|float(?:16|32|64)|bool|bfloat16)"
     r"|(?:vec|mat|quat|transform|spatial_vector|spatial_matrix|transformation|quaternion|vector|matrix)\w*"
-    r"|types\.(?:vector|matrix|quaternion|transformation|vec\w*|mat\w*|quat\w*|transform\w*|u?int\d+|float\d+|Any|Scalar|Float|Int"
+    r"|types\.(?:vector|matrix|quaternion|transformation|vec\w*|mat\w*|quat\w*|transform\w*|u?int\d+|float\d+"
+    r"|Any|Scalar|Float|Int"
     r"|spatial_\w+|array\w*)"
     r"|array(?:[1-4]d)?|indexedarray(?:[1-4]d)?|fabricarray\w*|indexedfabricarray\w*"
     r"|Scalar|Float|Int|DType|Rows|Cols|constant|static|Function|Texture[123]D\w*|MeshQuery\w+|tile"
@@ -18,26 +19,36 @@ _WARP_TYPES = re.compile(
 
 _WARP_CONSTANTS = re.compile(r"warp\.(?:[A-Z][A-Z0-9_]*|pi|e|half_pi|tau|inf|nan|phi|log2e|log10e|ln2|ln10)")
 
-_WARP_MATH = frozenset(
-    "abs acos asin atan atan2 cbrt ceil clamp cos cosh cross degrees determinant diag dot exp floor identity inverse length "
-    "length_sq log log10 log2 max min mod normalize outer pow quat_from_axis_angle quat_from_matrix quat_identity "
-    "quat_inverse quat_rotate quat_rotate_inv quat_rpy quat_to_matrix radians round rint sign sin sinh sqrt step tan tanh "
-    "trace transpose transform_identity transform_inverse transform_multiply transform_point transform_vector trunc where "
-    "matrix_from_cols matrix_from_rows skew spatial_vector norm_l1 norm_l2".split()
-)
+# fmt: off
+_WARP_MATH = frozenset({
+    "abs", "acos", "asin", "atan", "atan2", "cbrt", "ceil", "clamp", "cos", "cosh", "cross", "degrees",
+    "determinant", "diag", "dot", "exp", "floor", "identity", "inverse", "length", "length_sq", "log", "log10",
+    "log2", "max", "min", "mod", "normalize", "outer", "pow", "quat_from_axis_angle", "quat_from_matrix",
+    "quat_identity", "quat_inverse", "quat_rotate", "quat_rotate_inv", "quat_rpy", "quat_to_matrix", "radians",
+    "round", "rint", "sign", "sin", "sinh", "sqrt", "step", "tan", "tanh", "trace", "transpose",
+    "transform_identity", "transform_inverse", "transform_multiply", "transform_point", "transform_vector",
+    "trunc", "where", "matrix_from_cols", "matrix_from_rows", "skew", "spatial_vector", "norm_l1", "norm_l2",
+})
+# fmt: on
 
-_NUMPY = frozenset(
-    "abs absolute arange arccos arcsin arctan arctan2 array asarray bool_ ceil clip concatenate cos cosh cross cumsum "
-    "deg2rad degrees diag dot e exp eye finfo float16 float32 float64 floor full iinfo identity inf int16 int32 int64 int8 "
-    "linspace log log10 log2 max maximum mean min minimum nan newaxis ones outer pi power prod rad2deg radians round sign "
-    "sin sinh sqrt square sum tan tanh transpose uint16 uint32 uint64 uint8 zeros "
-    "linalg.norm linalg.inv linalg.det".split()
-)
+# fmt: off
+_NUMPY = frozenset({
+    "abs", "absolute", "arange", "arccos", "arcsin", "arctan", "arctan2", "array", "asarray", "bool_", "ceil",
+    "clip", "concatenate", "cos", "cosh", "cross", "cumsum", "deg2rad", "degrees", "diag", "dot", "e", "exp",
+    "eye", "finfo", "float16", "float32", "float64", "floor", "full", "iinfo", "identity", "inf", "int16",
+    "int32", "int64", "int8", "linspace", "log", "log10", "log2", "max", "maximum", "mean", "min", "minimum",
+    "nan", "newaxis", "ones", "outer", "pi", "power", "prod", "rad2deg", "radians", "round", "sign", "sin",
+    "sinh", "sqrt", "square", "sum", "tan", "tanh", "transpose", "uint16", "uint32", "uint64", "uint8", "zeros",
+    "linalg.norm", "linalg.inv", "linalg.det",
+})
+# fmt: on
 
-_BUILTINS = frozenset(
-    "abs bool complex dict divmod enumerate float int len list max min pow range reversed round set sorted sum tuple zip "
-    "True False None str".split()
-)
+# fmt: off
+_BUILTINS = frozenset({
+    "abs", "bool", "complex", "dict", "divmod", "enumerate", "float", "int", "len", "list", "max", "min", "pow",
+    "range", "reversed", "round", "set", "sorted", "sum", "tuple", "zip", "True", "False", "None", "str",
+})
+# fmt: on
 
 _TYPING: Final = re.compile(r"(?:typing|typing_extensions)\.\w+")
 

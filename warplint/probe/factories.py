@@ -14,7 +14,7 @@ _SITES = 8
 
 
 def returned(factory: Definition, attribute: str | None = None) -> Definition | None:
-    """The definition that a factory returns (or sets as ``attribute`` of what it returns); None if that is not plain."""
+    """The definition that a factory returns (or sets as ``attribute`` of that); None if that is not plain."""
     node = factory.node
     if not isinstance(node, ir.FunctionDef) or not node.body:
         return None
@@ -64,7 +64,7 @@ def bind(call: ir.Call, factory: ir.FunctionDef) -> dict[str, ir.Expr] | None:
     positional = [parameter.name for parameter in factory.parameters if parameter.kind == "positional"]
     if len(call.args) > len(positional):
         return None
-    found = dict(zip(positional, call.args))
+    found = dict(zip(positional, call.args, strict=False))
     for keyword in call.keywords:
         if keyword.name is None:
             return None

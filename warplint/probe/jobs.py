@@ -59,7 +59,11 @@ def make_job(findings: Sequence[Finding], check: Check, project: Project, option
 
 
 def _kernel_job(
-    program: KernelProgram, flagged: Sequence[tuple[Location, ...]], check: Check, project: Project, options: ProbeOptions
+    program: KernelProgram,
+    flagged: Sequence[tuple[Location, ...]],
+    check: Check,
+    project: Project,
+    options: ProbeOptions,
 ) -> Job:
     def cut(refs: Sequence[DefinitionRef]) -> tuple[list[str], Slice]:
         slicer = Slicer(project, options.allow_native, flagged)

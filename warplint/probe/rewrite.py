@@ -52,7 +52,7 @@ def dedent(text: str, columns: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Where one flagged place is counted: whether in a loop, and the numbers of the blocks that should run too.
+    """Where one flagged place is counted: whether a loop repeats it, and the numbers of the blocks that should run too.
 
     The blocks are those of the outermost loop around the place: agreement says little while half of the code that
     feeds what the loop carries never ran.
@@ -91,7 +91,9 @@ def reach_edits(
         blocks = [block for block in _inner_blocks(loops[0].body) if not _leaves(block)] if loops else []
         for block in blocks:
             ask(block[0], _block_number(block[0].span))
-        marks[number] = Mark(bool(loops), tuple(_block_number(block[0].span) for block in blocks))
+        marks[number] = Mark(
+            bool(loops) and not _ends_loop(path), tuple(_block_number(block[0].span) for block in blocks)
+        )
     edits: list[Edit] = []
     for key, mark in sorted(wanted.items()):
         span = Span(*key[:4])
@@ -102,6 +104,15 @@ def reach_edits(
         else:
             edits.append(Edit(before, f"{mark}; "))
     return edits, marks
+
+
+def _ends_loop(path: list[ir.Stmt]) -> bool:
+    """Whether the last statement of ``path`` runs once at most: it, or what follows it, leaves the loop."""
+    for outer, inner in zip(path[:-1], path[1:], strict=True):
+        for block in _blocks(outer):
+            if isinstance(outer, ir.If) and inner in block and isinstance(block[-1], (ir.Break, ir.Return)):
+                return True
+    return isinstance(path[-1], (ir.Break, ir.Return))
 
 
 def _block_number(span: Span) -> int:

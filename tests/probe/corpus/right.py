@@ -1,3 +1,4 @@
+# ruff: noqa: UP018 - `float(0.0)` is how a local that a dynamic loop changes is made in Warp
 """Kernels whose adjoints are right in Warp 1.19, many of them hard for finite differences. `# flagged` ends the line
 that somebody might suspect; a check other than the gradient follows it."""
 

@@ -1,3 +1,4 @@
+# ruff: noqa: UP018 - `float(0.0)` is how a local that a dynamic loop changes is made in Warp
 """Kernels whose adjoints are wrong in Warp 1.19. `# flagged` ends the line that is wrong; a check other than the
 gradient follows it."""
 
@@ -212,8 +213,6 @@ def where_logarithm(x: wp.array(dtype=float), out: wp.array(dtype=float)):
     i = wp.tid()
     safe = wp.where(x[i] > 0.0, wp.log(x[i]), 0.0)  # flagged finite-adjoint
     out[i] = safe * x[i]
-
-
 
 
 @wp.func

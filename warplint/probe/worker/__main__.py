@@ -1,7 +1,7 @@
 """The worker: reads jobs from its input, one JSON object a line, and answers each with one line.
 
-Warp is imported and warmed up once; every job then runs in a forked child, so that a crash, a hang or a memory eater ends
-only that job. On a CUDA device, and where processes cannot fork, jobs run in this process and the linter restarts it.
+Warp is imported and warmed up once; every job then runs in a forked child, so that a crash, a hang or a memory
+eater ends only that job.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def warm(x: wp.array(dtype=float)):
 
 
 def headers(scratch: Path, kept: Path) -> None:
-    """Sees to it that Warp's precompiled header exists before the first child is forked: it takes over a second to make.
+    """Sees to it that Warp's precompiled header exists before the first child is forked: it takes a second to make.
 
     It is kept beside the compiled kernels for the next run.
     """
@@ -123,7 +123,7 @@ def serve(
                 child.deadline = 0.0
                 child.finish()
             return
-        for number, (job, child) in list(running.items()):
+        for number, (_, child) in list(running.items()):
             if child.poll(0.01):
                 del running[number]
                 answer = explain(child.finish(), settings["timeout"]) | {"id": number}

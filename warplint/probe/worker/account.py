@@ -15,7 +15,7 @@ _AGREEING = 6
 _DISAGREEING = 2
 _DISAGREEING_THREADS = 4
 _SINGULAR = 4
-_DIRECTED = 24
+_DIRECTED = 16
 
 
 class Account:
@@ -26,6 +26,7 @@ class Account:
         self.races = races
         self.mark = mark
         self.scouted = 0
+        self.exercised = 0
         self._ran: set[int] = set()
         self.reasons: Counter[str] = Counter()
         self.wrong: list[dict[str, Any]] = []
@@ -51,11 +52,17 @@ class Account:
         """The blocks around the flagged place that no agreeing input set ran."""
         return set(self.mark["blocks"]) - self._ran
 
+    @property
+    def needs_scouting(self) -> bool:
+        """Whether ordinary inputs do not run what has to run."""
+        return self.verdict is None and (bool(self.missing()) or self.exercised < 3)
+
     def _covers(self, hits: dict[str, int] | None) -> None:
         self._ran.update(int(name) for name, count in (hits or {}).items() if count)
 
     def add(self, profile: Profile, found: dict[str, Any]) -> None:
         """Takes in one input set that ran the flagged place."""
+        self.exercised += 1
         if found["problem"]:
             self.reasons[found["problem"]] += 1
         elif self.check == "finite-adjoint":
@@ -63,9 +70,7 @@ class Account:
         else:
             self._add(profile, found["compared"], found["hits"])
 
-    def _add_directed(
-        self, profile: Profile, compared: list[dict[str, Any]], hits: dict[str, int] | None
-    ) -> None:
+    def _add_directed(self, profile: Profile, compared: list[dict[str, Any]], hits: dict[str, int] | None) -> None:
         endless = [one for one in compared if not _finite(one["tape"])]
         wrong = [one for one in endless if one["verdict"] == "wrong"]
         if wrong:
@@ -116,7 +121,7 @@ class Account:
         return len(self.wrong) >= _DISAGREEING_THREADS and (single > 0 or not self.races)
 
     def result(self, shared: Counter[str]) -> dict[str, Any]:
-        """The verdict; the third answer with its reason if there is none. ``shared`` counts what made input sets fail."""
+        """The verdict, or the third answer with its reason. ``shared`` counts what made input sets fail."""
         if self.verdict is not None:
             return self.verdict
         if self.wrong:
@@ -126,13 +131,11 @@ class Account:
                 )
             return inconclusive("tape and finite differences disagree at some inputs, but not reliably")
         if self.right:
-            count = len(self.right)
+            count, agree = len(self.right), "tape and finite differences agree"
             lines = sorted({(number - BLOCKS) // 1000 for number in self.missing()})
             if lines and count >= _AGREEING:
-                return inconclusive(
-                    f"tape and finite differences agree at {count} sets of inputs, but none of them runs line {lines[0]}"
-                )
-            return inconclusive(f"tape and finite differences agree, but only {count} sets of inputs could be used")
+                return inconclusive(f"{agree} at {count} sets of inputs, but none of them runs line {lines[0]}")
+            return inconclusive(f"{agree}, but only {count} sets of inputs could be used")
         reasons = self.reasons + shared
         return inconclusive(reasons.most_common(1)[0][0] if reasons else "no input set could be used")
 
@@ -141,7 +144,8 @@ class Account:
         tape, difference = worst["tape"], worst["finite_difference"]
         point = f"d/d {worst['label']}"
         if not _finite(tape):
-            detail = f"{point} is {tape} on the tape where the result is finite and finite differences give {difference:.6g}"
+            truth = f"the result is finite and finite differences give {difference:.6g}"
+            detail = f"{point} is {tape} on the tape where {truth}"
         else:
             detail = f"{point} is {tape:.6g} on the tape, {difference:.6g} by finite differences"
         counts = {"inputs": len(self.wrong) + len(self.right), "wrong": len(self.wrong)}
@@ -182,4 +186,6 @@ def _finite(value: float) -> bool:
 def _gap(one: dict[str, Any]) -> float:
     if not _finite(one["tape"]):
         return float("inf")
-    return float(abs(one["tape"] - one["finite_difference"]) / max(abs(one["tape"]), abs(one["finite_difference"]), 1e-12))
+    return float(
+        abs(one["tape"] - one["finite_difference"]) / max(abs(one["tape"]), abs(one["finite_difference"]), 1e-12)
+    )

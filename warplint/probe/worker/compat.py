@@ -14,8 +14,8 @@ try:
     from warp._src import context as context
     from warp._src import types as types
 except ImportError:  # Warp < 1.10 has them at the top
-    from warp import codegen as codegen
-    from warp import context as context
+    from warp import codegen as codegen  # type: ignore[attr-defined]
+    from warp import context as context  # type: ignore[attr-defined]
     from warp import types as types
 
 

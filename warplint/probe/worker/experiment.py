@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import warp as wp
 
-from warplint.probe.worker.isolate import Stage
 from warplint.probe.worker.inputs import Arguments, Leaf, views
+from warplint.probe.worker.isolate import Stage
 from warplint.probe.worker.numerics import Estimate, differentiate, judge
 
 # How many components of one array are screened for influence, and how many of those are compared.
@@ -37,7 +38,7 @@ class Buffer:
 
     def read(self) -> np.ndarray:
         """The contents now; not to be kept."""
-        return self._view if self._view is not None else self.array.numpy()
+        return self._view if self._view is not None else np.asarray(self.array.numpy())
 
 
 @dataclass
@@ -86,6 +87,9 @@ class Experiment:
         self.buffers = {id(array): Buffer(array) for array in arguments.arrays}
         self.leaves = arguments.leaves
         self._command: Any = None
+        # buffers that a launch may change, known after the first; the others need no restoring
+        self._dirty = list(self.buffers.values())
+        self._views: dict[tuple[int, str], np.ndarray] = {}
         self.outputs: list[tuple[Leaf, str]] = []
         self.weights = np.zeros(0)
 
@@ -93,9 +97,13 @@ class Experiment:
 
     def launch(self) -> None:
         """Restores all arrays and launches the kernel, off any tape."""
-        for buffer in self.buffers.values():
-            buffer.restore()
+        self.restore()
         self.relaunch()
+
+    def restore(self) -> None:
+        """Puts the initial contents back into everything that a launch may change."""
+        for buffer in self._dirty:
+            buffer.restore()
 
     def relaunch(self) -> None:
         if self._command is None:
@@ -115,10 +123,17 @@ class Experiment:
         """Runs once, finds what changed, draws the projection; returns the outputs."""
         self.launch()
         parts: list[np.ndarray] = []
+        written = {id(leaf.array) for leaf in self.leaves if leaf.written} | self.arguments.written
+        self._dirty = [
+            buffer
+            for key, buffer in self.buffers.items()
+            if key in written or buffer.read().tobytes() != buffer.initial.tobytes()
+        ]
         for leaf in self.leaves:
             buffer = self.buffers[id(leaf.array)]
             after = dict(views(buffer.read()))
             for name, before in views(buffer.initial):
+                self._views[id(leaf.array), name] = after[name]
                 if leaf.written or not np.array_equal(before, after[name], equal_nan=True):
                     self.outputs.append((leaf, name))
                     parts.append(self.rng.uniform(0.5, 1.5, before.size) * self.rng.choice([-1.0, 1.0], before.size))
@@ -129,30 +144,40 @@ class Experiment:
         """The objective's terms before projection, as float64."""
         found = []
         for leaf, name in self.outputs:
-            data = dict(views(self.buffers[id(leaf.array)].read()))[name]
-            found.append(np.asarray(data, dtype=np.float64).ravel())
+            found.append(self._view(leaf, name).astype(np.float64).ravel())
         return np.concatenate(found) if found else np.zeros(0)
+
+    def _view(self, leaf: Leaf, name: str) -> np.ndarray:
+        """The contents of a leaf now (of one of its fields). On the CPU device the host's view never changes."""
+        if self.device == "cpu":
+            return self._views[id(leaf.array), name]
+        return dict(views(self.buffers[id(leaf.array)].read()))[name]
 
     def evaluate(self, leaf: Leaf, name: str, index: tuple[int, ...], value: float) -> np.ndarray:
         """The outputs with one input component set to ``value``."""
-        for buffer in self.buffers.values():
-            buffer.restore()
+        self.restore()
         buffer = self.buffers[id(leaf.array)]
         if self.device == "cpu":
-            dict(views(buffer.read()))[name][index] = value
-        else:
-            data = np.array(buffer.initial, copy=True)
-            dict(views(data))[name][index] = value
-            buffer.write(data)
+            target = self._view(leaf, name)
+            kept = target[index]
+            target[index] = value
+            self.relaunch()
+            result = self.result()
+            target[index] = kept
+            return result
+        data = np.array(buffer.initial, copy=True)
+        dict(views(data))[name][index] = value
+        buffer.write(data)
         self.relaunch()
-        return self.result()
+        result = self.result()
+        buffer.restore()
+        return result
 
     # --- reverse ---
 
     def gradient(self) -> dict[tuple[int, str], np.ndarray]:
         """The tape's gradient of the projected objective, by leaf number and field."""
-        for buffer in self.buffers.values():
-            buffer.restore()
+        self.restore()
         for leaf in self.leaves:
             leaf.array.grad.zero_()
         tape = wp.Tape()
@@ -215,12 +240,8 @@ class Experiment:
         single = initial.dtype == np.float32
         estimates = []
         for index in chosen:
-            x = float(initial[index])
-            estimates.append(
-                differentiate(
-                    lambda value, index=index: self.evaluate(leaf, name, index, value), base, self.weights, x, single
-                )
-            )
+            along = functools.partial(self.evaluate, leaf, name, index)
+            estimates.append(differentiate(along, base, self.weights, float(initial[index]), single))
         sizes = [abs(estimate.value) for estimate in estimates if np.isfinite(estimate.value)]
         sizes += [abs(float(gradient[index])) for index in chosen if np.isfinite(gradient[index])]
         scale = max(sizes, default=0.0)
@@ -232,7 +253,7 @@ class Experiment:
                 estimate,
                 judge(float(gradient[index]), estimate, scale),
             )
-            for index, estimate in zip(chosen, estimates)
+            for index, estimate in zip(chosen, estimates, strict=False)
         ]
 
     def _influential(
@@ -280,8 +301,7 @@ class Experiment:
 
     def _touched(self, leaf: Leaf, name: str, initial: np.ndarray, own: slice) -> np.ndarray:
         """The components whose final contents do not simply follow their initial contents."""
-        for buffer in self.buffers.values():
-            buffer.restore()
+        self.restore()
         buffer = self.buffers[id(leaf.array)]
         data = np.array(buffer.initial, copy=True)
         target = dict(views(data))[name]
@@ -290,4 +310,6 @@ class Experiment:
         start = np.array(target, dtype=np.float64, copy=True).ravel()
         buffer.write(data)
         self.relaunch()
-        return np.asarray(self.result()[own] != start).reshape(initial.shape)
+        found = np.asarray(self.result()[own] != start).reshape(initial.shape)
+        buffer.restore()
+        return found

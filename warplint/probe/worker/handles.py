@@ -20,9 +20,7 @@ def make_handle(kind: str, rng: np.random.Generator, device: str) -> Any:
         # boxes around the values that are drawn, so that queries and rays meet some
         lowers = rng.uniform(-2.5, 0.0, (8, 3)).astype(np.float32)
         uppers = rng.uniform(0.8, 2.5, (8, 3)).astype(np.float32)
-        return wp.Bvh(
-            wp.array(lowers, dtype=wp.vec3, device=device), wp.array(uppers, dtype=wp.vec3, device=device)
-        )
+        return wp.Bvh(wp.array(lowers, dtype=wp.vec3, device=device), wp.array(uppers, dtype=wp.vec3, device=device))
     if kind == "hash_grid":
         grid = wp.HashGrid(8, 8, 8, device=device)
         points = wp.array(rng.uniform(-1.0, 1.0, (8, 3)).astype(np.float32), dtype=wp.vec3, device=device)

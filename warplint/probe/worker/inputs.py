@@ -13,6 +13,8 @@ from warplint.probe.worker.compat import array_class, types
 from warplint.probe.worker.handles import Unsupported, make_handle, make_texture, texture_rank
 from warplint.probe.worker.usage import Path, Usage, Use
 
+# How long arrays of structs are whose elements hold arrays of their own.
+_INSTANCES = 6
 _FLOATS = (wp.float16, wp.float32, wp.float64)
 _INTS = (wp.int8, wp.uint8, wp.int16, wp.uint16, wp.int32, wp.uint32, wp.int64, wp.uint64)
 
@@ -62,6 +64,7 @@ class Arguments:
     dim: tuple[int, ...]
     leaves: list[Leaf] = field(default_factory=list)
     arrays: list[Any] = field(default_factory=list)
+    written: set[int] = field(default_factory=set)  # ids of arrays that the kernel may change
     keep: list[Any] = field(default_factory=list)
 
 
@@ -84,7 +87,13 @@ class Choice:
 
 def choices() -> list[Choice]:
     """What is tried for generic signatures, in order."""
-    return [Choice(wp.float32), Choice(wp.vec3f), Choice(wp.float32, arrays=False), Choice(wp.vec3f, arrays=False), Choice(wp.mat33f)]
+    return [
+        Choice(wp.float32),
+        Choice(wp.vec3f),
+        Choice(wp.float32, arrays=False),
+        Choice(wp.vec3f, arrays=False),
+        Choice(wp.mat33f),
+    ]
 
 
 def concrete(kind: Any, choice: Choice, use: Use | None = None) -> Any:
@@ -127,12 +136,13 @@ class Draw:
         self.keep: list[Any] = []
         self.leaves: list[Leaf] = []
         self.arrays: list[Any] = []
+        self.written: set[int] = set()
 
     def arguments(self, types: dict[str, Any]) -> Arguments:
         """Values for parameters of the given types, in order."""
         values = [self.value((name,), kind) for name, kind in types.items()]
         dim = (self.profile.threads,) * self.usage.rank
-        return Arguments(values, dim, self.leaves, self.arrays, self.keep)
+        return Arguments(values, dim, self.leaves, self.arrays, self.written, self.keep)
 
     def value(self, path: Path, kind: Any) -> Any:
         """One argument, or one field of a struct."""
@@ -163,7 +173,7 @@ class Draw:
             return bool(self.ints.integers(0, 2))
         if use.handle is not None:
             return self.handle(use.handle)
-        if use.bound and not use.index_of:
+        if use.bound:
             return self.profile.count
         return int(self.integers(use, ()))
 
@@ -241,7 +251,9 @@ class Draw:
             values[..., 3:] = _unit(values[..., 3:], self.floats)
         elif len(inner) == 2 and inner[0] == inner[1]:
             # close to the identity: invertible, and positive definite
-            values = np.eye(inner[0]) * self.floats.uniform(0.8, 1.5) + 0.2 * (values + values.swapaxes(-1, -2)) / inner[0]
+            values = (
+                np.eye(inner[0]) * self.floats.uniform(0.8, 1.5) + 0.2 * (values + values.swapaxes(-1, -2)) / inner[0]
+            )
         return values
 
     # --- arrays ---
@@ -264,12 +276,21 @@ class Draw:
             textures = [make_texture(dtype, self.ints, self.device) for _ in range(shape[0])]
             self.keep += textures
             return wp.array(textures, dtype=dtype, device=self.device)
+        if _holds_objects(dtype):
+            if kind.ndim != 1:
+                raise Unsupported(
+                    f"argument `{path[0]}` is a {kind.ndim}-dimensional array of structs that hold arrays"
+                )
+            instances = [self.value((*path, "[]"), dtype) for _ in range(min(shape[0], _INSTANCES))]
+            return wp.array(instances, dtype=dtype, device=self.device)
         use = self.usage.uses.get(path, Use())
         element = (*path, "[]")
         data = self.contents(element, dtype, shape)
         grows = _differentiable(dtype)
         array = self.allocate(data, dtype, grows)
         self.arrays.append(array)
+        if use.stores or use.atomics:
+            self.written.add(id(array))
         if grows:
             array.grad.zero_()
             reads = use.loads or any(
@@ -295,8 +316,6 @@ class Draw:
         if hasattr(dtype, "vars") and hasattr(dtype, "cls"):
             data = np.zeros(shape, dtype=dtype.numpy_dtype())
             for name, variable in dtype.vars.items():
-                if types.is_array(variable.type):
-                    raise Unsupported(f"argument `{path[0]}` is an array of structs that hold arrays")
                 data[name] = self.contents((*path, name), variable.type, shape)
             return data
         if getattr(dtype, "_wp_scalar_type_", None) is not None:
@@ -312,6 +331,14 @@ class Draw:
         raise Unsupported(f"argument `{path[0]}` has elements of type {_name(dtype)}, for which no value can be made")
 
 
+def _holds_objects(dtype: Any) -> bool:
+    """Whether elements are structs with arrays or textures in them, which no host array can hold."""
+    if not (hasattr(dtype, "vars") and hasattr(dtype, "cls")):
+        return False
+    kinds = [variable.type for variable in dtype.vars.values()]
+    return any(types.is_array(kind) or texture_rank(kind) or _holds_objects(kind) for kind in kinds)
+
+
 def _differentiable(dtype: Any) -> bool:
     if hasattr(dtype, "vars") and hasattr(dtype, "cls"):
         return any(_differentiable(variable.type) for variable in dtype.vars.values())
@@ -325,7 +352,7 @@ def _numpy(scalar: Any) -> Any:
 
 def _unit(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     values = rng.normal(size=values.shape)
-    return values / np.linalg.norm(values, axis=-1, keepdims=True)
+    return np.asarray(values / np.linalg.norm(values, axis=-1, keepdims=True))
 
 
 def _name(kind: Any) -> str:

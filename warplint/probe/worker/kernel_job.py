@@ -33,12 +33,13 @@ from warplint.probe.worker.loading import (
 from warplint.probe.worker.usage import Usage
 
 # How many input sets are drawn at most.
-_ATTEMPTS = 40
+_ATTEMPTS = 18
+_ATTEMPTS_DIRECTED = 32
 # After so many, hundreds of inputs are run forward only to find some that reach what was missed.
 _BEFORE_SCOUTING = 10
 _SCOUTED = 500
 _SCOUTED_SETS = 8
-_SCOUTING_SECONDS = 5.0
+_SCOUTING_SECONDS = 3.0
 _SCOUTING_DEATHS = 10
 
 
@@ -75,9 +76,7 @@ class KernelJob:
                 break
         return {"verdicts": verdicts}
 
-    def _target(
-        self, target: str, verdicts: list[dict[str, Any] | None], deadline: float
-    ) -> dict[int, dict[str, Any]]:
+    def _target(self, target: str, verdicts: list[dict[str, Any] | None], deadline: float) -> dict[int, dict[str, Any]]:
         """Verdicts on the marks that are still open, from one kernel or func."""
         open_marks = [n for n, found in enumerate(verdicts) if found is None or found["verdict"] == "inconclusive"]
         reason = ""
@@ -138,8 +137,11 @@ class KernelJob:
         ladder = _Ladder(directed=self.check == "finite-adjoint")
         shared: Counter[str] = Counter()
         release: tuple[Any, Usage] | None = None
+        scouted = False
         for profile in ladder:
-            if ladder.tried == _BEFORE_SCOUTING and twin is not None:
+            wanting = any(account.needs_scouting for account in accounts.values())
+            if ladder.tried == _BEFORE_SCOUTING and wanting and twin is not None and not scouted:
+                scouted = True
                 self._scout(twin, accounts, ladder, deadline)
             waiting = [number for number, account in accounts.items() if account.verdict is None]
             if not waiting:
@@ -295,7 +297,7 @@ class _Ladder:
         self._next: list[Profile] = []
 
     def __iter__(self) -> Iterator[Profile]:
-        for seed in range(_ATTEMPTS):
+        for seed in range(_ATTEMPTS_DIRECTED if self.directed else _ATTEMPTS):
             while self._next:
                 profile = self._next.pop(0)
                 if not self.single or profile.threads == 1:

@@ -48,7 +48,9 @@ def compile_kernel(kernel: Any, device: str) -> None:
         blocks = 1 if device == "cpu" else None
         kernel.module.load(wp.get_device(device), blocks)
     except Exception as error:
-        raise DoesNotCompile(f"Warp does not compile `{kernel.key}`: {_compiler_error() or first_line(error)}") from error
+        raise DoesNotCompile(
+            f"Warp does not compile `{kernel.key}`: {_compiler_error() or first_line(error)}"
+        ) from error
 
 
 def _compiler_error() -> str:
@@ -182,5 +184,3 @@ def backward_disabled(kernel: Any) -> bool:
     """Whether the kernel has no adjoint (its own option beats the module's)."""
     own = kernel.options.get("enable_backward")
     return (own if own is not None else kernel.module.options.get("enable_backward", True)) is False
-
-

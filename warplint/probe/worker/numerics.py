@@ -60,11 +60,13 @@ def differentiate(
         # Numbers of ordinary size inside the kernel are rounded too, however small its results are; and where nothing
         # moves at all, a derivative too small to move any output cannot be excluded.
         size = np.nan_to_num(np.abs(weights) * np.maximum(np.abs(base), _INSIDE), posinf=0.0)
-        rounding = _ROUNDING * epsilon * float(np.sum(size[moving]) if moving.any() else np.max(size[weighed], initial=0.0))
-        central = [_sum(weights, up, down, moving) / (a + b) for (up, down), (a, b) in zip(pairs, widths)]
+        rounding = (
+            _ROUNDING * epsilon * float(np.sum(size[moving]) if moving.any() else np.max(size[weighed], initial=0.0))
+        )
+        central = [_sum(weights, up, down, moving) / (a + b) for (up, down), (a, b) in zip(pairs, widths, strict=False)]
         noise = [rounding / (a + b) for a, b in widths]
-        right = [_sum(weights, up, base, moving) / a for (up, _), (a, _) in zip(pairs, widths)]
-        left = [_sum(weights, base, down, moving) / b for (_, down), (_, b) in zip(pairs, widths)]
+        right = [_sum(weights, up, base, moving) / a for (up, _), (a, _) in zip(pairs, widths, strict=False)]
+        left = [_sum(weights, base, down, moving) / b for (_, down), (_, b) in zip(pairs, widths, strict=False)]
     value, error = _extrapolate(central, noise, 4.0)
     one_left, left_error = _extrapolate(left, [2.0 * n for n in noise], 2.0)
     one_right, right_error = _extrapolate(right, [2.0 * n for n in noise], 2.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import time
 from collections import Counter
@@ -62,7 +63,8 @@ class TapeJob:
                 self.reasons["it does not finish within the time limit"] += 1
                 break
             number, small = seed, shrink
-            outcome = isolate.run(lambda stage: self._one(number, small), self.scratch, max(5.0, left / 2.0))
+            work = functools.partial(self._one, number, small)
+            outcome = isolate.run(work, self.scratch, max(5.0, left / 2.0))
             if outcome.ended != "returned":
                 self._failed(outcome)
                 if shrink and "Assertion failed" in outcome.stderr:
@@ -107,7 +109,8 @@ class TapeJob:
 
     # --- one set of inputs, in the child ---
 
-    def _one(self, seed: int, shrink: bool) -> dict[str, Any]:
+    def _one(self, seed: int, shrink: bool, stage: isolate.Stage) -> dict[str, Any]:
+        stage.set("program")
         program = Program(self.plan, self.module, self.device, seed, shrink)
         forward = program.run(False)
         if not np.isfinite(forward.terms).all():
@@ -129,14 +132,14 @@ class TapeJob:
     def _windows(self, program: Program, forward: Trace) -> list[bool]:
         """For each window, whether its loss adds to what was there: then only the difference is its own."""
         nudged = program.run(False, nudge=True)
-        pairs = zip(forward.losses, nudged.losses)
+        pairs = zip(forward.losses, nudged.losses, strict=False)
         return [abs((new[1] - old[1]) - (new[0] - old[0])) < 0.5 and new[0] != old[0] for old, new in pairs]
 
     def _objective(self, trace: Trace, windows: list[bool]) -> np.ndarray:
         """The terms of what is differentiated: the last loss, or the sum of what each window adds."""
         if self.check != "horizon" or self.plan["objective"] is not None:
             return trace.terms
-        pairs = zip(trace.losses, windows)
+        pairs = zip(trace.losses, windows, strict=False)
         return np.array([end - start if adds else end for (start, end), adds in pairs])
 
     def _direction(
@@ -160,7 +163,7 @@ class TapeJob:
 
         def evaluate(distance: float) -> np.ndarray:
             moved = np.array(start, copy=True)
-            for (_, target), (_, along) in zip(views(moved), views(step)):
+            for (_, target), (_, along) in zip(views(moved), views(step), strict=False):
                 target += (distance * along).astype(target.dtype)
             return self._objective(program.run(False, moved={number: moved}), windows)
 
@@ -193,7 +196,8 @@ class TapeJob:
     def _confirmed(self, wrong: list[dict[str, Any]], inputs: int) -> dict[str, Any]:
         worst = wrong[0]
         tape, truth = worst["tape"], worst["finite_difference"]
-        detail = f"along a random direction of `{worst['input']}` the gradient is {tape:.6g}, finite differences give {truth:.6g}"
+        where = f"along a random direction of `{worst['input']}`"
+        detail = f"{where} the gradient is {tape:.6g}, finite differences give {truth:.6g}"
         if self.check == "chain":
             detail += f"; with requires_grad=True it is {worst['repaired']:.6g}"
         elif self.check == "horizon":
@@ -219,6 +223,6 @@ def _along(gradient: np.ndarray | None, step: np.ndarray) -> float:
     if gradient is None:
         return 0.0
     total = 0.0
-    for (_, data), (_, along) in zip(views(gradient), views(step)):
+    for (_, data), (_, along) in zip(views(gradient), views(step), strict=False):
         total += float(np.sum(np.asarray(data, dtype=np.float64) * along))
     return total

@@ -71,7 +71,7 @@ class Program:
         for operation in self.operations:
             if operation["op"] == "launch":
                 kernel = self.kernel(operation["kernel"])
-                for parameter, argument in zip(kernel.adj.args, operation["arguments"]):
+                for parameter, argument in zip(kernel.adj.args, operation["arguments"], strict=False):
                     visit(operation["kernel"], (parameter.label,), parameter.type, argument)
         return found
 
@@ -136,7 +136,7 @@ class Program:
         flagged: frozenset[int] = frozenset(),
         nudge: bool = False,
     ) -> Trace:
-        """Runs all operations. ``moved`` replaces the initial contents of inputs; ``flagged`` allocations get gradients;
+        """Runs all operations. ``moved`` replaces initial contents of inputs; ``flagged`` allocations get gradients;
         ``nudge`` adds one to a window's loss where the window begins. Without ``differentiate`` no tape is used."""
         return _Run(self, differentiate, moved or {}, flagged, nudge).all()
 
@@ -205,7 +205,7 @@ class _Run:
         kernel = self.program.kernel(operation["kernel"])
         arguments = [
             self.argument(operation["kernel"], index, (parameter.label,), parameter.type, value)
-            for index, (parameter, value) in enumerate(zip(kernel.adj.args, operation["arguments"]))
+            for index, (parameter, value) in enumerate(zip(kernel.adj.args, operation["arguments"], strict=False))
         ]
         if operation["dim"] is None:
             dim: tuple[int, ...] = (4,) * self.program.usage(operation["kernel"]).rank
@@ -355,5 +355,7 @@ def _indices(node: ast.expr) -> Any:
     if isinstance(node, ast.Tuple):
         return tuple(_indices(element) for element in node.elts)
     if isinstance(node, ast.Slice):
-        return slice(*(None if part is None else ast.literal_eval(part) for part in (node.lower, node.upper, node.step)))
+        return slice(
+            *(None if part is None else ast.literal_eval(part) for part in (node.lower, node.upper, node.step))
+        )
     return int(ast.literal_eval(node))

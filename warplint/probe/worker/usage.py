@@ -15,7 +15,7 @@ import warp as wp
 
 from warplint.probe.worker.compat import types
 
-#: A path into the arguments: ``("x",)`` is a parameter, ``("s", "field")`` a struct's field, ``(..., "[]")`` an element.
+#: A path into the arguments: ``("x",)`` is a parameter, ``("s", "field")`` a struct's field, ``(..., "[]")`` elements.
 Path = tuple[str, ...]
 
 _HANDLES = {
@@ -102,8 +102,7 @@ class Usage:
             return join(*env.values())
         self._stack.append(adj)
         try:
-            tree = adj.tree
-            body = tree.body[0].body if isinstance(tree, ast.Module) else tree.body
+            body = adj.tree.body[0].body
             walker = _Body(self, adj, env)
             for _ in range(2):  # the second pass sees what loops carry
                 walker.block(body)
@@ -119,7 +118,7 @@ class _Body:
         self.returned = NOTHING
         scope = dict(getattr(adj.func, "__globals__", {}))
         code = adj.func.__code__
-        for name, cell in zip(code.co_freevars, adj.func.__closure__ or ()):
+        for name, cell in zip(code.co_freevars, adj.func.__closure__ or (), strict=False):
             try:
                 scope[name] = cell.cell_contents
             except ValueError:
@@ -162,14 +161,15 @@ class _Body:
 
     def loop(self, node: ast.For) -> None:
         iterable = node.iter
-        value = self.value(iterable)
+        self.value(iterable)
         if isinstance(iterable, ast.Call) and isinstance(iterable.func, ast.Name) and iterable.func.id == "range":
             for argument in iterable.args:
                 self.bounds(self.value(argument))
             self.neighbours(iterable.args)
         for target in ast.walk(node.target):
             if isinstance(target, ast.Name):
-                self.env[target.id] = Value(sources=value.sources, thread=False)
+                # what the loop variable indexes is limited by the bounds, which are not indices themselves
+                self.env[target.id] = NOTHING
         self.block(node.body)
 
     def neighbours(self, arguments: list[ast.expr]) -> None:
@@ -300,8 +300,8 @@ class _Body:
     def compare(self, node: ast.Compare) -> Value:
         operands = [node.left, *node.comparators]
         values = [self.value(operand) for operand in operands]
-        for operand, value in zip(operands, values):
-            for other, flowing in zip(operands, values):
+        for operand, value in zip(operands, values, strict=False):
+            for other, flowing in zip(operands, values, strict=False):
                 if other is operand:
                     continue
                 constant = self.static(operand)
@@ -360,8 +360,8 @@ class _Body:
         overloads = list(getattr(function, "user_overloads", {}).values()) or [function]
         chosen = next((one for one in overloads if len(one.input_types) == len(arguments)), overloads[0])
         names = [argument.arg for argument in chosen.adj.tree.body[0].args.args]
-        env: dict[str, Value] = dict(zip(names, arguments[: len(node.args)]))
-        for keyword, value in zip(node.keywords, arguments[len(node.args) :]):
+        env: dict[str, Value] = dict(zip(names, arguments[: len(node.args)], strict=False))
+        for keyword, value in zip(node.keywords, arguments[len(node.args) :], strict=False):
             if keyword.arg is not None:
                 env[keyword.arg] = value
         return self.usage._function(chosen.adj, env)
