@@ -103,6 +103,8 @@ def analyse_file(project: Project, work: Work, uses: Uses | None = None) -> File
     try:
         module = project.load(work.path)
         facts, seen = ((), {}) if isinstance(module, Problem) else _facts(project, module, work, uses)
+    except ModuleNotFoundError:  # an installation without what we depend on, which no file is to blame for
+        raise
     except Exception as error:
         return _internal_error(work.path, error)
     return FileAnalysis(work.path, facts, tuple(project.problems[known:]), uses=seen)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from warplint import __version__
 from warplint.analysis import analyse_files, available_cpus
 from warplint.frontend import open_project
-from warplint.ir.facts import Finding
+from warplint.ir.facts import Evidence, Finding
 from warplint.report.model import Report
 from warplint.selection import RuleSelection
 from warplint.settings.configuration import Configuration, Configurations
@@ -108,16 +108,21 @@ def _probed(
     """``findings`` with the evidence of a probe, unless the command line or the configuration turn it off."""
     wanted = options.probe if options.probe is not None else governing.probe
     places = [number for number, finding in enumerate(findings) if rules[finding.rule].probe.kind != "none"]
-    if not places or wanted is False:
+    if not places:
+        return findings
+    findings = list(findings)
+    if wanted is False:
+        off = Evidence("unprobed", "the probe is turned off")
+        for number in places:
+            findings[number] = replace(findings[number], evidence=off)
         return findings
     from warplint.probe import ProbeOptions, probe
 
     probe_options = ProbeOptions(device=options.device or governing.device or "auto")
     evidence = probe([findings[number] for number in places], project, probe_options, progress)
-    probed = list(findings)
     for number, seen in zip(places, evidence, strict=True):
-        probed[number] = replace(findings[number], evidence=seen)
-    return probed
+        findings[number] = replace(findings[number], evidence=seen)
+    return findings
 
 
 def _common_folder(paths: Iterable[str]) -> Path:

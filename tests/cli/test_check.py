@@ -213,6 +213,11 @@ class TestBadInput:
         self.refused(lint("."), "caf\\udce9.py:1:")
         assert lint("--output-format", "json", ".").returncode == 2
 
+    def test_an_empty_path_is_not_the_current_folder(self, tmp_path: Path, lint: Command) -> None:
+        done = lint("")
+        assert (hits(done), done.returncode) == ([], 2)
+        assert done.stderr == "warplint: a path is empty; name a file or folder, or `.` for the current folder\n"
+
     def test_many_at_once_are_listed_in_order(self, tmp_path: Path, lint: Command) -> None:
         for name in ("c.py", "a.py", "b.py"):
             (tmp_path / name).write_text("(\n")
@@ -373,6 +378,44 @@ def test_a_reader_that_goes_away_is_no_error(project: Path) -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == 1
+
+
+class TestStreams:
+    """What the standard streams are is the caller's choice, and no traceback comes of it."""
+
+    def run(self, folder: Path, *arguments: str, shell: str) -> subprocess.CompletedProcess[str]:
+        command = ["sh", "-c", f'exec "$@" {shell}', "sh", sys.executable, "-m", "warplint", "--no-probe", *arguments]
+        return subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, env=environment(), timeout=120, check=False
+        )
+
+    @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+    @pytest.mark.parametrize("output_format", ["full", "json"])
+    def test_a_full_disk_is_a_sentence(self, project: Path, output_format: str) -> None:
+        done = self.run(project, "--output-format", output_format, ".", shell="> /dev/full")
+        assert (done.returncode, done.stderr) == (2, "warplint: cannot write the output: No space left on device\n")
+
+    @pytest.mark.skipif(os.name != "posix", reason="closes streams as a shell does")
+    @pytest.mark.parametrize(("path", "shell", "status"), [(".", ">&-", 1), ("nowhere", "2>&-", 2), ("-", "<&-", 0)])
+    def test_a_closed_stream(self, project: Path, path: str, shell: str, status: int) -> None:
+        done = self.run(project, path, shell=shell)
+        assert (done.returncode, done.stderr) == (status, "")
+
+
+@pytest.mark.parametrize("package", ["yaml", "libcst"])
+def test_a_missing_dependency_is_a_sentence(project: Path, package: str) -> None:
+    script = f"import sys; sys.modules[{package!r}] = None; from warplint.cli import main; sys.exit(main())"
+    done = subprocess.run(
+        [sys.executable, "-c", script, "--no-probe", "."],
+        cwd=project, capture_output=True, text=True, env=environment(), timeout=120, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"warplint: the package `{package}` is missing from {sys.prefix}; ")
+
+
+def test_a_finding_that_was_not_probed_says_why(project: Path, warplint: Command) -> None:
+    assert "\n  = unprobed: the probe is turned off\n" in warplint("--no-probe", "sub").stdout
 
 
 def test_an_interrupt_is_quiet(tmp_path: Path) -> None:

@@ -172,6 +172,16 @@ class TestSummary:
         assert self.summary(tmp_path) == "No findings; 1 file"
 
 
+@pytest.mark.parametrize(("width", "longest"), [(None, 104), (300, 104), (60, 60), (40, 40)])
+def test_sentences_fit_the_terminal(tmp_path: Path, width: int | None, longest: int) -> None:
+    source = Source(tmp_path / "a.py", LOOP)
+    found = finding(source.place("p = p * x[i]"), evidence=Evidence("inconclusive", "one two three " * 30))
+    lines = list(render(report(found, sources=[source]), width=width))
+    sentences = [line for line in lines if line.startswith(("  = ", "    "))]
+    assert longest - 10 < max(len(line) for line in sentences) <= longest
+    assert " ".join(" ".join(sentences).split()).startswith("= inconclusive: one two three one two")
+
+
 def test_colours_change_nothing_but_colour(tmp_path: Path) -> None:
     source = Source(tmp_path / "a.py", LOOP)
     found = finding(source.place("p = p * x[i]"), [Label(source.place("p * x"), "read here")])

@@ -109,3 +109,9 @@ def test_a_file_is_complained_about_once(tmp_path: Path) -> None:
     for name in ("a", "b", "a/c"):
         configurations.nearest(tmp_path / name)
     assert len(configurations.problems) == 1
+
+
+def test_our_own_file_needs_no_table(tmp_path: Path) -> None:
+    (tmp_path / "warplint.toml").write_text('[tool.warplint]\nignore = ["WP1"]\n')
+    _, problems = read(tmp_path)
+    assert problems == ["in this file the keys stand alone; take `[tool.warplint]` away"]

@@ -58,6 +58,7 @@ def _run(
         if progress is not None:
             progress(sum(len(jobs[number][1]) for number in done), total)
 
+    report([])  # the worker takes seconds to start
     try:
         with Pool(options) as pool:
             answers = pool.run([job for job, _ in jobs], report)

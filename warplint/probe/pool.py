@@ -7,7 +7,6 @@ import importlib.util
 import json
 import os
 import select
-import shutil
 import signal
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from typing import Any
 
 from warplint.probe.jobs import Job, Repetition
 from warplint.probe.options import ProbeOptions, default_cache
+from warplint.probe.scratch import Scratch
 
 # Variables that a worker may see: where libraries and devices are. No secrets, no user paths.
 _ENVIRONMENT = (
@@ -52,13 +52,19 @@ class Pool:
     """A worker process with its scratch folder. Use it as a context manager.
 
     Without ``repeats_on`` it decides, on the CPU device; with it, it repeats verdicts on that device.
+
+    Raises WorkerUnusable where there is no place for the scratch folder.
     """
 
     def __init__(self, options: ProbeOptions, repeats_on: str | None = None) -> None:
         self._options = options
         self._repeats_on = repeats_on
         self._parallel = 1 if repeats_on else options.parallel or max(1, min(4, os.cpu_count() or 1))
-        self._scratch = Path(tempfile.mkdtemp(prefix="warplint-"))
+        try:
+            self._own = Scratch()
+        except OSError as error:
+            raise WorkerUnusable(f"there is no place for temporary files: {error.strerror or error}") from error
+        self._scratch = self._own.path
         self._process: subprocess.Popen[bytes] | None = None
         self._data = bytearray()
         self.device: str | None = None
@@ -71,7 +77,7 @@ class Pool:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stop()
-        shutil.rmtree(self._scratch, ignore_errors=True)
+        self._own.remove()
 
     # --- jobs ---
 
@@ -125,8 +131,8 @@ class Pool:
 
     def _start(self) -> None:
         options = self._options
-        cache = options.cache_dir or default_cache()
-        cache.mkdir(parents=True, exist_ok=True)
+        if not _installed("warp"):
+            raise WorkerUnusable("Warp is not installed beside warplint; install it with `pip install warp-lang`")
         environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
         if self._repeats_on in (None, "cpu"):
             environment["CUDA_VISIBLE_DEVICES"] = ""
@@ -146,7 +152,7 @@ class Pool:
         self._data.clear()
         settings = {
             "scratch": str(self._scratch),
-            "cache": str(cache / "kernels"),
+            "cache": str(self._kernel_cache()),
             "device": self._repeats_on or "cpu",
             "repeats": self._repeats_on is not None,
             "timeout": options.timeout_s,
@@ -163,6 +169,16 @@ class Pool:
             raise WorkerUnusable(str(hello["reason"]))
         self.device = hello["device"]
         self.warp_version = hello["warp_version"]
+
+    def _kernel_cache(self) -> Path:
+        """Where compiled kernels are kept: in the scratch folder, for this run only, if there is no better place."""
+        try:
+            folder = (self._options.cache_dir or default_cache()).absolute() / "kernels"
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                return folder
+        except (OSError, RuntimeError):  # not to be written to; nobody knows where this user is at home
+            return self._scratch / "kernels"
 
     def _stop(self) -> None:
         process, self._process = self._process, None
@@ -216,6 +232,13 @@ class Pool:
             if not chunk:
                 return "ended"
             self._data += chunk
+
+
+def _installed(package: str) -> bool:
+    try:
+        return importlib.util.find_spec(package) is not None
+    except (ImportError, ValueError):
+        return False
 
 
 def _paths() -> list[str]:

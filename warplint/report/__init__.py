@@ -7,8 +7,11 @@ from collections.abc import Iterable
 from warplint.report.model import Report
 
 
-def render(report: Report, output_format: str, colored: bool) -> Iterable[str]:
-    """The lines of a report in one of the formats ``full``, ``concise``, ``json`` and ``lsp``."""
+def render(report: Report, output_format: str, colored: bool, width: int | None = None) -> Iterable[str]:
+    """The lines of a report in one of the formats ``full``, ``concise``, ``json`` and ``lsp``.
+
+    ``width`` is that of the terminal, in columns, if the report goes to one: ``full`` wraps its sentences.
+    """
     # Late: one run needs one format.
     if output_format == "json":
         from warplint.report import as_json
@@ -26,4 +29,4 @@ def render(report: Report, output_format: str, colored: bool) -> Iterable[str]:
         return concise.render(report, Style(colored))
     from warplint.report import full
 
-    return full.render(report, Style(colored))
+    return full.render(report, Style(colored), width)

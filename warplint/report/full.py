@@ -11,7 +11,8 @@ from warplint.report.snippets import gutter_width, snippet
 from warplint.report.style import PLAIN, Style
 from warplint.report.summary import summary
 
-_WIDTH = 100
+# Columns of a wrapped sentence, at most and at least.
+_MOST, _LEAST = 100, 30
 _REACH = {
     "taped": None,
     "library": "no tape in the linted code launches it; whoever differentiates through it is hurt",
@@ -19,15 +20,18 @@ _REACH = {
 }
 
 
-def render(report: Report, style: Style = PLAIN) -> Iterator[str]:
-    """The lines of the report: a block for each finding, then the summary."""
+def render(report: Report, style: Style = PLAIN, width: int | None = None) -> Iterator[str]:
+    """The lines of the report: a block for each finding, then the summary.
+
+    ``width`` is that of the terminal. Only sentences are wrapped: source text and what is under it would not be read.
+    """
     for finding in report.findings:
-        yield from _block(finding, report, style)
+        yield from _block(finding, report, style, width)
         yield ""
     yield summary(report, style)
 
 
-def _block(finding: Finding, report: Report, style: Style) -> Iterator[str]:
+def _block(finding: Finding, report: Report, style: Style, width: int | None) -> Iterator[str]:
     head = style.severity(finding.severity, f"{finding.severity}[{finding.rule}]")
     yield f"{head} {style.strong(f'{finding.name}: {finding.message}')}"
     yield from snippet(finding.location, finding.severity, finding.fact.labels, report.lines, style)
@@ -42,9 +46,10 @@ def _block(finding: Finding, report: Report, style: Style) -> Iterator[str]:
     if rule is not None:
         notes.append(("help", style.strong("help"), f": {' '.join(rule.fix.help.split())}"))
     gutter = " " * gutter_width(finding.location, finding.fact.labels)
+    columns = _MOST if width is None else max(_LEAST, min(_MOST, width - len(gutter) - len(" = ")))
     for title, painted, text in notes:
         # The title is painted after wrapping, as colours have no width.
-        for number, line in enumerate(textwrap.wrap(title + text, _WIDTH, break_long_words=False)):
+        for number, line in enumerate(textwrap.wrap(title + text, columns, break_long_words=False)):
             if number == 0:
                 yield f"{gutter} {style.frame('=')} {painted}{line[len(title) :]}"
             else:

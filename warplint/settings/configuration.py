@@ -110,7 +110,9 @@ class Configurations:
     def _configuration(self, path: Path, table: Mapping[str, object]) -> Configuration:
         values: dict[str, object] = {}
         for key, value in table.items():
-            if key not in KEYS:
+            if key == "tool" and path.name == "warplint.toml":
+                self._complain(path, "in this file the keys stand alone; take `[tool.warplint]` away")
+            elif key not in KEYS:
                 self._complain(path, f"unknown key `{key}`; {suggestion(key, KEYS)}")
             elif not _well_formed(key, value):
                 self._complain(path, f"`{key}` must be {KEYS[key]}, not {value!r}")

@@ -41,6 +41,9 @@ def discover(paths: Iterable[str], configurations: Configurations, force_exclude
     """
     walk = _Walk(configurations)
     for given in paths:
+        if not given:  # `warplint "$FOLDER"` with an unset variable must not lint the current folder
+            walk.problems.append(Problem("", "a path is empty; name a file or folder, or `.` for the current folder"))
+            continue
         path = os.path.abspath(given)
         try:
             mode = os.stat(path).st_mode
