@@ -385,7 +385,7 @@ class LostValues:
         return chain if len(names) == 1 else frozenset()
 
     def _choice(self, head: Operation, any_condition: bool) -> frozenset[int]:
-        """The operations by which a carried value chooses between itself and one value that does not change in the loop.
+        """The operations by which a carried value chooses between itself and one unchanging value.
 
         However often and in which order it does, the same operand gets the gradient. Unless ``any_condition``, the
         conditions are functions of the carried value and of unchanging ones: the reverse sweep then takes the same
