@@ -10,9 +10,12 @@ from warplint.probe.rewrite import BLOCKS
 from warplint.probe.worker.inputs import Profile
 from warplint.probe.worker.usage import Usage
 
-# Input sets that have to agree before a finding is refuted, and that have to disagree before it is confirmed. One
-# thread alone shows a wrong adjoint without any race, so two such sets are enough.
-_AGREEING = 6
+# Input sets that have to agree before a finding is refuted, and that have to disagree before it is confirmed. Many
+# have to agree: a line that ran may still not have mattered (one wrong collision kernel shows at one input in 25).
+# One thread alone shows a wrong adjoint without any race, so two such sets are enough.
+_AGREEING = 20
+_AGREEING_ALONE = 8
+_AGREEING_AT_LAST = 12  # when no more input sets can be had
 _DISAGREEING = 2
 _DISAGREEING_THREADS = 4
 _SINGULAR = 4
@@ -117,8 +120,13 @@ class Account:
             self.right.append({"profile": profile, "compared": right})
             self._covers(profile, hits)
             alone = sum(one["profile"].threads == 1 for one in self.right)
-            settled = not self.wrong or (self.suspects_race and alone >= _AGREEING)
-            if len(self.right) >= _AGREEING and settled and len(self.singular) < 2 and not self.missing():
+            settled = not self.wrong or (self.suspects_race and alone >= _AGREEING_ALONE)
+            if (
+                (len(self.right) >= _AGREEING or self.suspects_race)
+                and settled
+                and len(self.singular) < 2
+                and not self.missing()
+            ):
                 self.verdict = self._refuted()
 
     def _enough(self) -> bool:
@@ -137,6 +145,9 @@ class Account:
                     "tape and finite differences disagree only when several threads run; they may race for one element"
                 )
             return inconclusive("tape and finite differences disagree at some inputs, but not reliably")
+        clean = not self.endless and not self.singular and not self.missing()
+        if len(self.right) >= _AGREEING_AT_LAST and clean and self.check != "finite-adjoint":
+            return self._refuted()
         if self.right and not self.endless:
             count, agree = len(self.right), "tape and finite differences agree"
             lines = sorted({(number - BLOCKS) // 1000 for number in self.missing()})

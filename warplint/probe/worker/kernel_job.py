@@ -33,7 +33,7 @@ from warplint.probe.worker.loading import (
 from warplint.probe.worker.usage import Usage
 
 # How many input sets are drawn at most.
-_ATTEMPTS = 18
+_ATTEMPTS = 32
 _ATTEMPTS_DIRECTED = 32
 # After so many, hundreds of inputs are run forward only to find some that reach what was missed.
 _BEFORE_SCOUTING = 10
@@ -306,7 +306,7 @@ class _Ladder:
             self.tried = seed
             yield Profile(
                 seed=seed,
-                threads=1 if self.single else (1, 3, 1, 4, 2)[seed % 5],
+                threads=1 if self.single else ((1, 3, 1, 4, 2) if seed < 5 else (1, 8, 6, 1, 8))[seed % 5],
                 extent=(12, 24, 48, 96)[min(self._room // 2, 3)],
                 limit=(4, 3, 2, 1)[min(self._room // 3, 3)],
                 count=(3, 4, 2, 5)[seed % 4],
