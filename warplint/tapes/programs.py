@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from warplint.ir import programs as ir
+from warplint.ir.spans import Location
 from warplint.tapes.launches import StructSnapshot
 from warplint.tapes.trace import (
     Allocated,
@@ -25,20 +28,31 @@ MAX_OPERATIONS = 400
 
 
 def chain(
-    trace: Trace, position: int, backward: BackwardRun, origin: ArrayValue, flagged: ArrayValue
+    trace: Trace, position: int, backward: BackwardRun, origin: ArrayValue, severed: list[ArrayValue], site: Location
 ) -> ir.TapeProgram | None:
-    """The program of one tape up to its backward: from ``origin`` over ``flagged`` to the loss."""
+    """The program of one tape up to its backward: from ``origin`` over the ``severed`` arrays to the loss.
+
+    Those that are allocated at ``site`` are flagged. The others get their gradients, so that what the program shows is
+    due to this one place.
+    """
     if backward.loss is None:
         return None
     kept = _slice(trace.records[: position + 1], {backward.loss.storage}, {backward.tape})
     if kept is None:
         return None
-    operations = _operations(kept)
+    here = {array.storage.number for array in severed if array.storage.site == site}
+    elsewhere = {array.storage.number for array in severed} - here
+    operations = [
+        replace(operation, requires_grad=True)
+        if isinstance(operation, ir.Allocate) and operation.array in elsewhere
+        else operation
+        for operation in _operations(kept)
+    ]
     return ir.TapeProgram(
         operations=(*operations, ir.ReadGradient(backward.context.site, reference(origin))),
         inputs=(origin.storage.number,),
         objective=reference(backward.loss),
-        flagged=(flagged.storage.number,),
+        flagged=tuple(sorted(here)),
     )
 
 

@@ -48,11 +48,15 @@ def _at_backward(trace: Trace, sweep: Sweep) -> Iterator[Fact]:
     }
     if not wanted and not trace.finished:
         return  # the run ended before it could tell whose gradient is wanted
-    found: set[Storage] = set()
+    found: dict[Storage, _Severed] = {}
     for severed in _severed(list(sweep.operations), flags, sure, wanted):
-        if severed.array.storage not in found:
-            found.add(severed.array.storage)
-            yield _fact(trace, sweep.position, sweep.backward, severed)
+        found.setdefault(severed.array.storage, severed)
+    arrays = [severed.array for severed in found.values()]
+    sites: set[Location] = set()
+    for severed in found.values():
+        if severed.array.storage.site not in sites:
+            sites.add(severed.array.storage.site)
+            yield _fact(trace, sweep.position, sweep.backward, severed, arrays)
 
 
 def _severed(
@@ -115,7 +119,9 @@ def _never_flagged(
     return True
 
 
-def _fact(trace: Trace, position: int, backward: BackwardRun, severed: _Severed) -> Fact:
+def _fact(
+    trace: Trace, position: int, backward: BackwardRun, severed: _Severed, together: list[ArrayValue]
+) -> Fact:
     storage = severed.array.storage
     loss = backward.loss
     labels = [
@@ -140,7 +146,7 @@ def _fact(trace: Trace, position: int, backward: BackwardRun, severed: _Severed)
         "reader": launch_name(severed.reader[1]).strip("`"),
         "explicit": storage.explicit,
     }
-    program = programs.chain(trace, position, backward, severed.origin, severed.array)
+    program = programs.chain(trace, position, backward, severed.origin, together, storage.site)
     return Fact(
         "missing-requires-grad", storage.site, attributes, _distinct(labels), storage.definition, "taped", program
     )

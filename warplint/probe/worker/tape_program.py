@@ -252,7 +252,12 @@ class _Run:
     def fill(self, operation: dict[str, Any], position: int) -> None:
         array = self.reference(operation["array"])
         value = operation["value"]
-        if "unknown" in value:
+        number = operation["array"]["array"]
+        if "unknown" in value and number in self.program.plan["inputs"] and not operation["array"]["view"]:
+            # what the host stores into an input is where it is differentiated
+            data = self.moved.get(number)
+            array.assign(self.program.initial(self.program._allocations[number], array.dtype, array.shape) if data is None else data)
+        elif "unknown" in value:
             rng = np.random.default_rng(self.program.seed * 77 + position)
             host = np.array(array.numpy(), copy=True)
             for _, data in views(host):
