@@ -256,7 +256,11 @@ class _Run:
         if "unknown" in value and number in self.program.plan["inputs"] and not operation["array"]["view"]:
             # what the host stores into an input is where it is differentiated
             data = self.moved.get(number)
-            array.assign(self.program.initial(self.program._allocations[number], array.dtype, array.shape) if data is None else data)
+            array.assign(
+                self.program.initial(self.program._allocations[number], array.dtype, array.shape)
+                if data is None
+                else data
+            )
         elif "unknown" in value:
             rng = np.random.default_rng(self.program.seed * 77 + position)
             host = np.array(array.numpy(), copy=True)
