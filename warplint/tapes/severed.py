@@ -119,9 +119,7 @@ def _never_flagged(
     return True
 
 
-def _fact(
-    trace: Trace, position: int, backward: BackwardRun, severed: _Severed, together: list[ArrayValue]
-) -> Fact:
+def _fact(trace: Trace, position: int, backward: BackwardRun, severed: _Severed, together: list[ArrayValue]) -> Fact:
     storage = severed.array.storage
     loss = backward.loss
     labels = [
