@@ -91,7 +91,9 @@ def allocate(machine: Machine, name: str, args: tuple[Value, ...], keywords: dic
         data = data.array
     if isinstance(data, ArrayValue):
         # wp.array(x) goes over the host: the contents follow x, no gradient does
-        machine.recorder.filled(array, Unknown("data"), frozenset({data.storage}), site)
+        host = Unknown("data")
+        host.children["contents"] = data
+        machine.recorder.filled(array, host, frozenset({data.storage}), site)
     elif isinstance(data, Unknown) and data.sources:
         machine.recorder.filled(array, data, data.sources, site)
     return array

@@ -108,7 +108,7 @@ _SHAPE = ("attr", "shape")
 
 
 def _elementwise(operator: str, left: Value, right: Value, result: Unknown) -> None:
-    """Host data combined with a number, or with data of the same shape, keeps its shape; constant data stays constant."""
+    """Host data with a number, or with data of its shape, keeps that shape; constant data stays constant."""
     shapes = [item.children.get(_SHAPE) for item in (left, right) if isinstance(item, Unknown)]
     if not isinstance(shapes[0], tuple) or any(shape != shapes[0] for shape in shapes):
         return
