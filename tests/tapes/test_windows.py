@@ -337,3 +337,64 @@ def test_window_in_a_context_manager(run: Run) -> None:
 
         main()
     """)
+
+
+def test_gradient_added_to_a_host_sum_in_every_window(run: Run) -> None:
+    run("""
+        def train(windows):
+            p = wp.array([1.0], dtype=float, requires_grad=True)
+            x = wp.ones(4, dtype=float, requires_grad=True)
+            slope = np.zeros(1)
+            for w in range(windows):
+                loss = wp.zeros(1, dtype=float, requires_grad=True)
+                tape = wp.Tape()
+                with tape:
+                    y = wp.zeros_like(x)
+                    wp.launch(combine, 4, inputs=[x, p, y])
+                    wp.launch(total, 4, inputs=[y, loss])
+                tape.backward(loss)  # expect: WP401
+                slope += p.grad.numpy()
+                tape.zero()
+                x = y
+            return slope
+    """)
+
+
+def test_gradient_summed_without_zeroing_is_another_defect(run: Run) -> None:
+    run("""
+        def train(windows):
+            p = wp.array([1.0], dtype=float, requires_grad=True)
+            x = wp.ones(4, dtype=float, requires_grad=True)
+            slope = np.zeros(1)
+            for w in range(windows):
+                loss = wp.zeros(1, dtype=float, requires_grad=True)
+                tape = wp.Tape()
+                with tape:
+                    y = wp.zeros_like(x)
+                    wp.launch(combine, 4, inputs=[x, p, y])
+                    wp.launch(total, 4, inputs=[y, loss])
+                tape.backward(loss)
+                slope += p.grad.numpy()
+                x = y
+            return slope
+    """)
+
+
+def test_state_carried_by_an_element_of_host_data(run: Run) -> None:
+    run("""
+        def train(windows):
+            p = wp.array([1.0], dtype=float, requires_grad=True)
+            x = wp.ones(4, dtype=float, requires_grad=True)
+            loss = wp.zeros(1, dtype=float, requires_grad=True)
+            for w in range(windows):
+                tape = wp.Tape()
+                with tape:
+                    y = wp.zeros_like(x)
+                    wp.launch(combine, 4, inputs=[x, p, y])
+                    wp.launch(total, 4, inputs=[y, loss])
+                tape.backward(loss)  # expect: WP401
+                state = np.zeros(4)
+                state[0] = y.numpy()[3]
+                x.assign(state)
+            return p.grad.numpy()
+    """)

@@ -84,21 +84,16 @@ def allocate(machine: Machine, name: str, args: tuple[Value, ...], keywords: dic
         flag = flag if flag else None
     if dtype is None and "dtype" not in given and isinstance(data, ArrayValue):
         dtype = data.dtype
-    values = _values(data)
-    if (
-        source == "full"
-        and isinstance(given.get("value"), (int, float))
-        and shape
-        and all(isinstance(extent, int) for extent in shape)
-    ):
-        values = (float(given["value"]),)  # type: ignore[arg-type]
+    values = _element(given.get("value")) if source == "full" else _values(data)
     array = machine.recorder.new_array(site, _base_source(source), dtype, shape, flag, values=values, flag=undecided)
     array.storage.explicit = explicit
     if isinstance(data, TensorValue):
         data = data.array
     if isinstance(data, ArrayValue):
         # wp.array(x) goes over the host: the contents follow x, no gradient does
-        machine.recorder.filled(array, Unknown("data"), frozenset({data.storage}), site)
+        host = Unknown("data")
+        host.children["contents"] = data
+        machine.recorder.filled(array, host, frozenset({data.storage}), site)
     elif isinstance(data, Unknown) and data.sources:
         machine.recorder.filled(array, data, data.sources, site)
     return array
@@ -195,6 +190,14 @@ def data_shape(data: Value) -> tuple[int | Unknown, ...] | None:
         if isinstance(known, tuple):
             return shape_of(known)
     return None
+
+
+def _element(value: Value) -> tuple[float, ...] | None:
+    """The numbers of one element that ``full`` repeats: a number, or the components of a vector or matrix."""
+    if isinstance(value, Unknown) and value.origin is not None and value.origin[0] == "vector":
+        numbers = value.origin[2]
+        return _values(numbers) if isinstance(numbers, tuple) and numbers else None
+    return _values(value)
 
 
 def _values(data: Value) -> tuple[float, ...] | None:

@@ -201,6 +201,7 @@ def host_copy(machine: Machine, array: ArrayValue, site: Location) -> Unknown:
         if array.base.requires_grad is None:
             array.base.requires_grad = True  # reading a gradient that is not there raises
     result = Unknown(f"{array.storage.name}.numpy()", sources=frozenset({array.storage}))
+    result.children["contents"] = array
     if array.shape is not None:
         result.children[("attr", "shape")] = tuple(array.shape)
         if array.shape:

@@ -45,14 +45,14 @@ def call(
     machine: Machine, function: Value, args: tuple[Value, ...], keywords: dict[str, Value], site: Location
 ) -> Value:
     """The result of calling a value."""
+    if function.__class__ is ExternalValue:
+        return model.call_external(machine, function.name, args, keywords, site)
     if isinstance(function, FunctionValue):
         return call_function(machine, function, args, keywords, site)
     if isinstance(function, BoundMethod):
         return call_function(machine, function.function, (function.receiver, *args), keywords, site, bound=True)
     if isinstance(function, Method):
         return _call_method(machine, function, args, keywords, site)
-    if isinstance(function, ExternalValue):
-        return model.call_external(machine, function.name, args, keywords, site)
     if isinstance(function, ClassValue):
         return construct(machine, function, args, keywords, site)
     if isinstance(function, LambdaValue):

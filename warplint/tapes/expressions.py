@@ -18,6 +18,7 @@ from warplint.tapes.values import (
     LambdaValue,
     ListValue,
     Method,
+    ModuleValue,
     Unknown,
     Value,
     is_key,
@@ -63,11 +64,18 @@ def _constant(machine: Machine, node: ir.Constant, frame: Frame) -> Value:
 
 
 def _attribute(machine: Machine, node: ir.Attribute, frame: Frame) -> Value:
+    # The usual owners come first, and without a location: this is where most of a run's time goes.
     owner = evaluate(machine, node.value, frame)
     if owner.__class__ is Instance:
         attributes = owner.attributes
         if node.attr in attributes:
             return attributes[node.attr]
+    elif owner.__class__ is ExternalValue:
+        return external(f"{owner.name}.{node.attr}")
+    elif owner.__class__ is ModuleValue:
+        return machine.global_name(owner.module, node.attr)
+    elif owner.__class__ is ListValue or owner.__class__ is DictValue:
+        return Method(owner, node.attr)
     return members.get_attribute(machine, owner, node.attr, Location(frame.module.path, node.span))
 
 
@@ -91,7 +99,7 @@ def _call(machine: Machine, node: ir.Call, frame: Frame) -> Value:
     args: list[Value] = []
     keywords: dict[str, Value] = {}
     for arg in node.args:
-        if isinstance(arg, ir.Starred):
+        if arg.__class__ is ir.Starred:
             inner = evaluate(machine, arg.value, frame)
             known = sequences.elements(machine, inner)
             if known is None:
@@ -100,7 +108,7 @@ def _call(machine: Machine, node: ir.Call, frame: Frame) -> Value:
             else:
                 args.extend(known)
         else:
-            args.append(evaluate(machine, arg, frame))
+            args.append(_EVALUATE[arg.__class__](machine, arg, frame))
     for keyword in node.keywords:
         value = evaluate(machine, keyword.value, frame)
         if keyword.name is not None:
@@ -111,7 +119,7 @@ def _call(machine: Machine, node: ir.Call, frame: Frame) -> Value:
                 keywords["**"] = value
         else:
             keywords["**"] = value
-    if isinstance(function, Method) and isinstance(function.receiver, ListValue):
+    if function.__class__ is Method and function.receiver.__class__ is ListValue:
         _name_elements(node, args)
     return machine.call(function, tuple(args), keywords, site, node)
 

@@ -20,7 +20,7 @@ def shape_result(
     """What is known of the shape of the host data that a method of unknown host data (or of a generator) gives."""
     shape: tuple[int | Unknown, ...] | None = None
     if name in ("astype", "copy", "reshape"):
-        for known in ("values", "fill"):
+        for known in ("values", "fill", "contents") if name != "reshape" else ("values", "fill"):
             if known in owner.children:
                 result.children[known] = owner.children[known]
         if owner.hint.startswith("uniform"):
@@ -90,8 +90,9 @@ def numpy_call(
             result.children["values"] = first
         elif isinstance(first, Unknown):
             result.children["len"] = sequences.length(machine, first)
-            if "values" in first.children:
-                result.children["values"] = first.children["values"]
+            for known in ("values", "contents"):
+                if known in first.children:
+                    result.children[known] = first.children[known]
     elif name in ("arange", "linspace"):
         count = first if name == "arange" and len(args) == 1 else args[2] if len(args) > 2 else keywords.get("num")
         shape = shape_of(count) if isinstance(count, (int, Unknown)) else None

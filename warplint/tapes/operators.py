@@ -93,13 +93,35 @@ def binary(machine: Machine, operator: str, left: Value, right: Value) -> Value:
         period = machine.questions.number(right)
         return left // period if period else Unknown("//")
     if isinstance(left, Unknown) or isinstance(right, Unknown):
-        return derived(operator, left, right)
+        result = derived(operator, left, right)
+        _elementwise(operator, left, right, result)
+        return result
     sources = frozenset(
         item.storage if isinstance(item, ArrayValue) else item.array.storage
         for item in (left, right)
         if isinstance(item, (ArrayValue, TensorValue))
     )
     return Unknown(operator, sources=sources)
+
+
+_SHAPE = ("attr", "shape")
+
+
+def _elementwise(operator: str, left: Value, right: Value, result: Unknown) -> None:
+    """Host data with a number, or with data of its shape, keeps that shape; constant data stays constant."""
+    shapes = [item.children.get(_SHAPE) for item in (left, right) if isinstance(item, Unknown)]
+    if not isinstance(shapes[0], tuple) or any(shape != shapes[0] for shape in shapes):
+        return
+    if len(shapes) == 1 and not isinstance(left, (int, float)) and not isinstance(right, (int, float)):
+        return
+    result.children[_SHAPE] = shapes[0]
+    if shapes[0]:
+        result.children["len"] = shapes[0][0]
+    fills = [item.children.get("fill") if isinstance(item, Unknown) else item for item in (left, right)]
+    if isinstance(fills[0], (int, float)) and isinstance(fills[1], (int, float)):
+        fill = _compute(operator, fills[0], fills[1])
+        if isinstance(fill, (int, float)):
+            result.children["fill"] = float(fill)
 
 
 def _compute(operator: str, left: float, right: float) -> Value:

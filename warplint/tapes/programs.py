@@ -63,7 +63,7 @@ def windows(
     kept = _slice(trace.records[: last + 1], losses, tapes)
     if kept is None:
         return None
-    operations = _operations(kept)
+    operations = _keeping(_operations(kept), parameter.storage.number)
     site = trace.records[read].context.site
     return ir.TapeProgram(
         operations=(*operations, ir.ReadGradient(site, reference(parameter))),
@@ -76,6 +76,13 @@ def windows(
 def _slice(records: list[Record], goals: set[Storage], tapes: set[int]) -> list[Record] | None:
     """The records that what is in ``goals`` at the end depends on, with the allocations and the tapes."""
     needed = set(goals)
+    computed = {
+        access.array.storage
+        for record in records
+        if isinstance(record, Launched)
+        for access in record.accesses
+        if access.writes or access.accumulates
+    }
     kept: list[Record] = []
     for record in reversed(records):
         if isinstance(record, Allocated):
@@ -102,6 +109,11 @@ def _slice(records: list[Record], goals: set[Storage], tapes: set[int]) -> list[
         elif isinstance(record, Filled):
             if record.array.storage in needed:
                 kept.append(record)
+                origin = contents(record)
+                if origin is not None:
+                    needed.add(origin.storage)
+                elif record.sources & computed:
+                    return None  # what host code made of these contents is not known
         elif isinstance(record, (TapeBegan, TapeEnded, BackwardRun)):
             if record.tape in tapes:
                 kept.append(record)
@@ -115,6 +127,30 @@ def _slice(records: list[Record], goals: set[Storage], tapes: set[int]) -> list[
             return None
     kept.reverse()
     return kept
+
+
+def contents(record: Filled) -> ArrayValue | None:
+    """The array whose contents went over the host into another one, unchanged; such a copy is on no tape."""
+    if record.context.tape is not None or not isinstance(record.value, Unknown):
+        return None
+    found = record.value.children.get("contents")
+    return found if isinstance(found, ArrayValue) and found.storage.owner is None else None
+
+
+def _keeping(operations: list[ir.Operation], parameter: int) -> list[ir.Operation]:
+    """The operations without those that zero the parameter's gradient: what is summed elsewhere sums up there."""
+    found: list[ir.Operation] = []
+    others: list[ir.Allocate] = []
+    for operation in operations:
+        if isinstance(operation, ir.Allocate) and operation.array != parameter and operation.requires_grad is not False:
+            others.append(operation)
+        if not isinstance(operation, ir.ZeroGradients):
+            found.append(operation)
+        elif operation.array is None:
+            found.extend(ir.ZeroGradients(operation.site, None, ir.ArrayRef(other.array)) for other in others)
+        elif operation.array.array != parameter:
+            found.append(operation)
+    return found
 
 
 def _arrays(arguments: tuple[object, ...]) -> list[ArrayValue]:
@@ -154,6 +190,9 @@ def _operation(record: Record, identities: dict[int, int]) -> ir.Operation | Non
     if isinstance(record, Copied):
         return ir.Copy(site, reference(record.target), reference(record.source))
     if isinstance(record, Filled):
+        origin = contents(record)
+        if origin is not None:
+            return ir.Copy(site, reference(record.array), reference(origin))
         return ir.Fill(site, reference(record.array), argument(record.value, identities))
     if isinstance(record, TapeBegan):
         return ir.TapeBegin(site, record.tape)

@@ -15,6 +15,7 @@ from warplint.tapes.trace import (
     GradientRead,
     GradientSeeded,
     GradientZeroed,
+    How,
     Launched,
     ParameterUpdated,
     Record,
@@ -23,6 +24,17 @@ from warplint.tapes.trace import (
     Trace,
 )
 from warplint.tapes.values import ArrayValue, Storage, TapeValue, Unknown, Value
+
+
+def _adds_up(record: Launched, gradient: ArrayValue) -> bool:
+    """Whether a launch adds a gradient to an array that has it added to again by the next such launch."""
+    targets = {target.storage for source, target in record.flows if source.storage is gradient.storage}
+    return any(
+        access.array.storage in targets
+        and access.array.storage.owner is None
+        and (access.accumulates or (access.reads and access.writes))
+        for access in record.accesses
+    )
 
 
 class Recorder:
@@ -152,7 +164,9 @@ class Recorder:
         if record.adjoint:
             return
         for access in record.accesses:
-            self._gradient_access(access.array, access.writes or access.accumulates, record.context, "launch")
+            writes = access.writes or access.accumulates
+            how: How = "sum" if not writes and _adds_up(record, access.array) else "launch"
+            self._gradient_access(access.array, writes, record.context, how)
 
     def copied(self, target: ArrayValue, source: ArrayValue, site: Location, whole: bool, recorded: bool) -> None:
         context = self.context(site)
@@ -162,15 +176,13 @@ class Recorder:
         if target.storage.owner is not None:
             self._gradient_access(target, True, context, "copy")
 
-    def _gradient_access(self, array: ArrayValue, writes: bool, context: Context, how: str) -> None:
+    def _gradient_access(self, array: ArrayValue, writes: bool, context: Context, how: How) -> None:
         if array.storage.owner is None or array.base is None:
             return
         if writes:
             self._add(GradientSeeded(context, array.base))
-        elif how == "launch":
-            self._add(GradientRead(context, array.base, "launch"))
         else:
-            self._add(GradientRead(context, array.base, "copy"))
+            self._add(GradientRead(context, array.base, how))
 
     def filled(self, array: ArrayValue, value: Value, sources: frozenset[Storage], site: Location) -> None:
         """Host data, or a number, over all of an array; over a gradient it is a zeroing or a seed."""
@@ -187,17 +199,18 @@ class Recorder:
         """The gradient of ``array`` is set by hand."""
         self._add(GradientSeeded(self.context(site), array))
 
-    def read_gradient(self, array: ArrayValue, how: str, site: Location) -> None:
+    def read_gradient(self, array: ArrayValue, how: How, site: Location) -> None:
         """Host code looks at the gradient array ``array``."""
         if array.base is None or array.storage.owner is None:
             return
         context = self.context(site)
-        if how == "optimizer":
-            self._add(GradientRead(context, array.base, "optimizer"))
-        elif how == "escape":
-            self._add(GradientRead(context, array.base, "escape"))
-        else:
-            self._add(GradientRead(context, array.base, "host"))
+        self._add(GradientRead(context, array.base, how))
+
+    def summed(self, sources: frozenset[Storage], site: Location) -> None:
+        """Host code adds data to what it keeps: gradients that the data came from add up there."""
+        for array in self.trace.arrays:
+            if array.base is None and array.storage.gradient in sources:
+                self._add(GradientRead(self.context(site), array, "sum"))
 
     def updated(self, array: ArrayValue, site: Location) -> None:
         self._add(ParameterUpdated(self.context(site), array))

@@ -144,6 +144,10 @@ def set_item(machine: Machine, owner: Value, index: Value, value: Value, site: L
     elif isinstance(owner, ArrayValue):
         arrays.set_item(machine, owner, index, value, site)
     elif isinstance(owner, Unknown):
+        for fact in ("fill", "values", "contents"):
+            owner.children.pop(fact, None)
+        if isinstance(value, Unknown):
+            owner.sources |= value.sources
         if is_key(index):
             owner.children[("item", index)] = value
     elif isinstance(owner, Instance):

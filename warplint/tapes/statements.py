@@ -60,6 +60,8 @@ def _aug_assign(machine: Machine, node: ir.AugAssign, frame: Frame) -> Signal:
         else:
             left.items.extend(known)
         return None
+    if node.operator == "+" and isinstance(right, Unknown) and right.sources:
+        machine.recorder.summed(right.sources, machine.location(node, frame))
     sequences.assign(machine, node.target, operators.binary(machine, node.operator, left, right), frame)
     return None
 

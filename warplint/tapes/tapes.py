@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from warplint.ir.spans import Location
 from warplint.tapes import arrays, members
+from warplint.tapes.trace import How
 from warplint.tapes.values import (
     ArrayValue,
     ClassValue,
@@ -113,7 +114,7 @@ def run_pending(machine: Machine, site: Location) -> None:
             machine.call(found[1], (context, *grads), {}, site)
 
 
-def read_gradients(machine: Machine, value: Value, how: str, site: Location) -> None:
+def read_gradients(machine: Machine, value: Value, how: How, site: Location) -> None:
     """Host code reads the gradient arrays in ``value``."""
     for array in arrays.unwrap(value):
         machine.recorder.read_gradient(array, how, site)

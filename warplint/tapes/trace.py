@@ -143,16 +143,20 @@ class GradientSeeded:
     array: ArrayValue
 
 
+How = Literal["host", "optimizer", "launch", "copy", "escape", "sum"]
+
+
 @dataclass(frozen=True, slots=True)
 class GradientRead:
     """``array.grad`` was looked at by host code or handed to something outside the trace.
 
-    ``how``: ``host`` (copied to the host), ``optimizer``, ``launch`` (a kernel reads it), ``copy``, ``escape``.
+    ``how``: ``host`` (copied to the host), ``optimizer``, ``launch`` (a kernel reads it), ``copy``, ``escape``, or
+    ``sum`` (added to what is kept somewhere else).
     """
 
     context: Context
     array: ArrayValue
-    how: Literal["host", "optimizer", "launch", "copy", "escape"]
+    how: How
 
 
 @dataclass(frozen=True, slots=True)

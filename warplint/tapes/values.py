@@ -192,14 +192,14 @@ class ClassValue:
     closure: Frame | None
     kind: str = "plain"  # plain | struct | dataclass | namedtuple | enum | tape
     attributes: dict[str, Value] = field(default_factory=dict)
+    _lineage: tuple[ClassValue, ...] = ()
 
-    def lineage(self) -> list[ClassValue]:
+    def lineage(self) -> tuple[ClassValue, ...]:
         """This class and its project bases, in the order of attribute lookup (depth first)."""
-        found: list[ClassValue] = []
-        for cls in (self, *(inner for base in self.bases if isinstance(base, ClassValue) for inner in base.lineage())):
-            if cls not in found:
-                found.append(cls)
-        return found
+        if not self._lineage:  # bases never change, and every lookup of a method asks
+            inherited = (inner for base in self.bases if isinstance(base, ClassValue) for inner in base.lineage())
+            self._lineage = tuple(dict.fromkeys((self, *inherited)))
+        return self._lineage
 
     @property
     def external_bases(self) -> tuple[str, ...]:

@@ -107,18 +107,28 @@ def _inputs(sweep: Sweep, changed: set[Storage]) -> dict[Storage, ArrayValue]:
 
 
 def _touched(trace: Trace, first: Sweep, second: Sweep, parameter: ArrayValue) -> bool:
-    """Whether the parameter or its gradient is used or changed between the two sweeps."""
+    """Whether the parameter or its gradient is used or changed between the two sweeps.
+
+    A gradient that is added to what is kept elsewhere, and zeroed after that, adds up over the windows all the same.
+    """
     storage = parameter.storage
+    looked = summed = zeroed = False
     for record in trace.records[first.position + 1 : second.position]:
         if isinstance(record, GradientZeroed):
             if _zeroes(record, first, parameter):
-                return True
+                if not summed:
+                    return True
+                zeroed = True
+        elif isinstance(record, GradientRead) and record.how != "escape":
+            if record.array.storage is storage:
+                looked = True
+                summed = summed or (record.how == "sum" and not zeroed)
         elif isinstance(record, (GradientRead, ParameterUpdated, Filled, Escaped)):
             if record.array.storage is storage:
                 return True
         elif isinstance(record, (Launched, Copied)) and storage in written(record):
             return True
-    return False
+    return looked and not (summed and zeroed)
 
 
 #: Memory that holds what the first window computed, and the operation and array that put it there.

@@ -187,6 +187,7 @@ class _Run:
         if grows is None:
             grows = True if like is None else like.requires_grad
         drawn = is_input or source not in ("zeros", "empty", "ones", "full", "zeros_like", "empty_like", "ones_like")
+        drawn = drawn or (source == "full" and not operation["values"])
         if drawn:
             data = self.moved.get(number)
             if data is None:
@@ -197,7 +198,8 @@ class _Run:
             if source in ("ones", "ones_like"):
                 array.fill_(1)
             elif source == "full" and operation["values"]:
-                array.fill_(operation["values"][0])
+                values = operation["values"]
+                array.fill_(values[0] if len(values) == 1 else dtype(*values))
             self.arrays[number] = array
 
     def launch(self, operation: dict[str, Any], position: int) -> None:
