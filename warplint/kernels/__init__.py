@@ -6,7 +6,7 @@ project as long as the project lives.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path as FilePath
 
 from warplint.ir.effects import EffectSummary, KernelUse
@@ -17,6 +17,7 @@ from warplint.kernels.constants import Closure
 from warplint.kernels.execute import execute
 from warplint.kernels.facts import Facts
 from warplint.kernels.knowledge import WARP_VERSION, Knowledge
+from warplint.kernels.numeric import Place
 from warplint.kernels.options import Options, decorated
 from warplint.kernels.summaries import Summaries, effect_summary
 from warplint.kernels.trace import Trace
@@ -78,7 +79,7 @@ class Analysis:
             return
         positions = self.callers.sources(definition)
         inputs = None if positions is None else {trace.parameters[p][2] for p in positions if p < len(trace.parameters)}
-        yield from self._facts(trace, inputs, closure, options, differentiated)
+        yield from self._facts(trace, inputs, closure, options, differentiated, self.callers.places(trace))
 
     def _facts(
         self,
@@ -87,10 +88,11 @@ class Analysis:
         closure: Closure,
         options: Options,
         callers: Iterable[Definition],
+        places: Sequence[Place] | None = None,
     ) -> Iterator[Fact]:
         constant = activity.without_gradient(self.knowledge, trace)
         active = activity.analyse(self.knowledge, trace, None if inputs is None else frozenset(inputs), constant)
-        facts = Facts(self.knowledge, trace, active, closure, tuple(callers), options.component_overwrites)
+        facts = Facts(self.knowledge, trace, active, closure, tuple(callers), options.component_overwrites, places)
         yield from facts.all()
 
     def effects(self, definition: Definition) -> EffectSummary | None:

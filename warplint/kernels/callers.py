@@ -9,8 +9,17 @@ from warplint.kernels import activity
 from warplint.kernels.constants import mentions
 from warplint.kernels.execute import execute
 from warplint.kernels.knowledge import Knowledge
+from warplint.kernels.numeric import Place
 from warplint.kernels.options import decorated
+from warplint.kernels.trace import Trace
 from warplint.source.project import Definition
+
+#: More calls of a func than this are not looked at one by one.
+_PLACES = 24
+
+#: What leaves a value free to be any number where its operands are: a caller that passes such a value says nothing
+#: about the func's parameter.
+_FREE = frozenset({"load", "parameter", "add", "sub", "mul", "neg", "pos", "copy", "construct", "extract", "field"})
 
 
 class Callers:
@@ -102,3 +111,54 @@ class Callers:
                     found |= {at for at, operand in enumerate(operation.operands) if active.varied[operand]}
         self._sources[key] = frozenset(found)
         return self._sources[key]
+
+    def places(self, trace: Trace, depth: int = 0) -> tuple[Place, ...]:
+        """The body of a func as its callers run it, once for each call that is differentiated.
+
+        By itself, with any values for its parameters, where a caller is not known or there are too many.
+        """
+        alone = (Place(trace),)
+        callers = self.direct(trace.definition)
+        if not callers or depth > 3:
+            return alone
+        found: list[Place] = []
+        for caller in callers:
+            decorations = self._knowledge.decorations
+            kernel = decorations.role(caller) == "kernel"
+            if (kernel and decorations.options(caller).backward is False) or decorations.custom_adjoint(caller):
+                continue
+            outer = execute(self._knowledge, caller, self._knowledge.factories.closures(caller)[0])
+            if outer is None:
+                return alone
+            for around in (Place(outer),) if kernel else self.places(outer, depth + 1):
+                for operation in outer.operations:
+                    if operation.name == "call" and operation.detail == trace.definition:
+                        names = [name for name, _, _ in trace.parameters]
+                        passed = zip(names, operation.operands, strict=False)
+                        guarded = any(frame.condition is not None for frame in outer.around(operation.frame))
+                        arguments = {
+                            name: (around, operand) for name, operand in passed if guarded or not _free(outer, operand)
+                        }
+                        found.append(Place(trace, arguments, (around, operation.index)))
+            if len(found) > _PLACES:
+                return alone
+        return tuple(found)
+
+
+def _free(trace: Trace, index: int) -> bool:
+    """Whether a value can be any number, as far as can be seen: arithmetic on what the kernel is given."""
+    stack = [index]
+    given = False
+    steps = 0
+    while stack and steps < 60:
+        steps += 1
+        operation = trace.operations[stack.pop()]
+        if operation.name in ("load", "parameter"):
+            given = True
+            continue
+        if operation.name == "constant":
+            continue
+        if operation.name not in _FREE or (operation.name == "mul" and len(set(operation.operands)) == 1):
+            return False
+        stack.extend(operation.operands)
+    return given

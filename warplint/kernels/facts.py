@@ -12,9 +12,10 @@ from warplint.kernels.components import Components, Overwrite
 from warplint.kernels.constants import Closure
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.lost import Lost, LostValues, written
-from warplint.kernels.singular import Unselected, unselected
+from warplint.kernels.numeric import Place
 from warplint.kernels.text import source
 from warplint.kernels.trace import Insert, Operation, Trace
+from warplint.kernels.unselected import Unselected, unselected
 from warplint.source.project import Definition
 
 #: How an operation is spelled in messages.
@@ -65,11 +66,13 @@ class Facts:
         closure: Closure,
         callers: Sequence[Definition],
         overwrites_handled: bool | None,
+        places: Sequence[Place] | None = None,
     ) -> None:
         self._knowledge = knowledge
         self._trace = trace
         self._active = active
         self._overwrites_handled = overwrites_handled
+        self._places = (Place(trace),) if places is None else places
         definition = trace.definition
         self._path = definition.module.path
         self._definition = definition
@@ -85,7 +88,7 @@ class Facts:
         lost = list(LostValues(self._knowledge, self._trace, self._active).find())
         yield from self._carried(lost)
         yield from self._others(lost)
-        for found in unselected(self._knowledge, self._trace, self._active):
+        for found in unselected(self._knowledge, self._trace, self._active, self._places):
             yield self._unselected(found)
 
     def _fact(self, kind: str, span: Span, attributes: dict[str, object], labels: list[Label]) -> Fact:
