@@ -11,7 +11,7 @@ from warplint.kernels.execute import execute
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.numeric import Place
 from warplint.kernels.options import decorated
-from warplint.kernels.trace import Trace
+from warplint.kernels.trace import Operation, Trace
 from warplint.source.project import Definition
 
 #: More calls of a func than this are not looked at one by one.
@@ -133,26 +133,35 @@ class Callers:
             for around in (Place(outer),) if kernel else self.places(outer, depth + 1):
                 for operation in outer.operations:
                     if operation.name == "call" and operation.detail == trace.definition:
-                        names = [name for name, _, _ in trace.parameters]
-                        passed = zip(names, operation.operands, strict=False)
-                        guarded = any(frame.condition is not None for frame in outer.around(operation.frame))
-                        arguments = {
-                            name: (around, operand) for name, operand in passed if guarded or not _free(outer, operand)
-                        }
+                        arguments = _arguments(trace, around, operation)
                         found.append(Place(trace, arguments, (around, operation.index)))
             if len(found) > _PLACES:
                 return alone
         return tuple(found)
 
 
-def _free(trace: Trace, index: int) -> bool:
+def _arguments(trace: Trace, around: Place, call: Operation) -> dict[str, tuple[Place, int]]:
+    """The values that a call gives to parameters, as far as they say anything about them: constants, and all where
+    some are bounded or the call is guarded."""
+    names = [name for name, _, _ in trace.parameters]
+    passed = {name: (around, operand) for name, operand in zip(names, call.operands, strict=False)}
+    fixed = {name: value for name, value in passed.items() if around.trace.operations[value[1]].name == "constant"}
+    told = _guarded(around, call.index) or any(not _free(*value) for name, value in passed.items() if name not in fixed)
+    return passed if told else fixed
+
+
+def _free(place: Place, index: int) -> bool:
     """Whether a value can be any number, as far as can be seen: arithmetic on what the kernel is given."""
-    stack = [index]
+    stack = [(place, index)]
     given = False
     steps = 0
     while stack and steps < 60:
         steps += 1
-        operation = trace.operations[stack.pop()]
+        here, at = stack.pop()
+        operation = here.trace.operations[at]
+        if operation.name == "parameter" and str(operation.detail) in here.arguments:
+            stack.append(here.arguments[str(operation.detail)])
+            continue
         if operation.name in ("load", "parameter"):
             given = True
             continue
@@ -160,5 +169,16 @@ def _free(trace: Trace, index: int) -> bool:
             continue
         if operation.name not in _FREE or (operation.name == "mul" and len(set(operation.operands)) == 1):
             return False
-        stack.extend(operation.operands)
+        stack.extend((here, operand) for operand in operation.operands)
     return given
+
+
+def _guarded(place: Place, index: int) -> bool:
+    """Whether a branch stands around an operation, or around a call that leads to it."""
+    while True:
+        frame = place.trace.operations[index].frame
+        if any(around.condition is not None for around in place.trace.around(frame)):
+            return True
+        if place.caller is None:
+            return False
+        place, index = place.caller
