@@ -36,7 +36,8 @@ class Summary:
 
     ``differentiated``: positions of the parameters that get a gradient. ``needs``: for each of them, the positions of
     the parameters whose values its adjoint reads. ``stored``: the positions whose gradient comes from arrays that the
-    func writes. ``writes``: whether it changes arrays.
+    func writes. ``writes``: whether it changes arrays. ``repeats``: the arrays that it changes once more if it runs
+    once more, because it adds to their elements or computes these from themselves.
     """
 
     returned: Type
@@ -44,6 +45,7 @@ class Summary:
     needs: Mapping[int, tuple[int, ...]]
     stored: tuple[int, ...]
     writes: bool
+    repeats: frozenset[Path]
     effects: tuple[Effect, ...]
     flows: frozenset[tuple[Path, Path]]
     complete: bool
@@ -121,6 +123,7 @@ class _Summariser:
         self.returned = 0
         self.needs: dict[Path, int] = {}
         self.writes = False
+        self.repeats: set[Path] = set()
 
     def run(self) -> Summary:
         for _ in range(4):
@@ -165,6 +168,7 @@ class _Summariser:
             {position: tuple(sorted(wanted)) for position, wanted in needs.items()},
             tuple(stored),
             self.writes,
+            frozenset(self.repeats),
             effects,
             frozenset(flows),
             self.trace.complete,
@@ -268,7 +272,10 @@ class _Summariser:
         self.writes = True
         if operation.name == "accumulate":
             seen.accumulates = True
+            self.repeats.add(path)
         elif operation.name == "store":
+            if self.depends[operation.operands[-1]] & self.paths.bit(path):
+                self.repeats.add(path)
             if not seen.reads and not seen.writes and self._unconditional(operation.frame):
                 seen.covers = not getattr(operation.detail, "partial", False)
             seen.writes = True
@@ -319,6 +326,8 @@ class _Summariser:
             seen.accumulates |= effect.accumulates
             seen.needed |= effect.needed
         self.writes |= summary.writes
+        if summary.repeats and self.knowledge.decorations.custom_replay(operation.detail) is None:
+            self.repeats.update(there for there in map(outer, summary.repeats) if there is not None)
         flows = 0
         for source, target in summary.flows:
             if target == RESULT:
