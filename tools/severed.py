@@ -211,7 +211,7 @@ def severed() -> Iterator[Severed]:
                 continue
             with contextlib.suppress(Exception), np.errstate(all="ignore"):  # a built-in that needs more than numbers
                 points = [measure(made[0], kinds, made[1], seed) for seed in range(POINTS)]
-                changes = len({result for result, _ in points}) > 1
+                changes = len({result for result, _ in points if np.isfinite(result)}) > 1
                 for position in range(len(kinds)):
                     tapes, differences = zip(*(found[position] for _, found in points), strict=True)
                     known = [size for size in differences if np.isfinite(size)]

@@ -12,6 +12,7 @@ from pathlib import Path as FilePath
 from warplint.ir.effects import EffectSummary, KernelUse
 from warplint.ir.facts import Fact
 from warplint.kernels import activity
+from warplint.kernels.adjoint_facts import AdjointFacts, declared
 from warplint.kernels.callers import Callers
 from warplint.kernels.constants import Closure
 from warplint.kernels.execute import execute
@@ -41,6 +42,8 @@ class Analysis:
             role = self.knowledge.decorations.role(definition)
             if role in ("kernel", "func"):
                 yield from self._definition(definition, role == "kernel")
+            elif role in ("func_grad", "func_replay"):
+                yield from declared(self.knowledge, self.callers, definition, role)
 
     def _definition(self, definition: Definition, kernel: bool) -> Iterator[Fact]:
         options = self.knowledge.decorations.options(definition)
@@ -92,8 +95,12 @@ class Analysis:
     ) -> Iterator[Fact]:
         constant = activity.without_gradient(self.knowledge, trace)
         active = activity.analyse(self.knowledge, trace, None if inputs is None else frozenset(inputs), constant)
-        facts = Facts(self.knowledge, trace, active, closure, tuple(callers), options.component_overwrites, places)
-        yield from facts.all()
+        given = (self.knowledge, trace, active, closure, tuple(callers), options.component_overwrites, places)
+        yield from Facts(*given).all()
+        adjoints = AdjointFacts(*given)
+        yield from adjoints.all()
+        if self.knowledge.decorations.role(trace.definition) == "kernel":
+            yield from adjoints.effects()
 
     def effects(self, definition: Definition) -> EffectSummary | None:
         """The effects of a kernel or func, None for anything else."""

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from warplint.ir.facts import Fact, Label
-from warplint.ir.programs import DefinitionRef, KernelProgram
-from warplint.ir.spans import Location, Span
-from warplint.kernels.activity import Activity
+from warplint.ir.facts import Fact
+from warplint.ir.spans import Span
 from warplint.kernels.components import Components, Overwrite
-from warplint.kernels.constants import Closure
-from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.lost import Lost, LostValues, written
-from warplint.kernels.numeric import Place
-from warplint.kernels.text import source
+from warplint.kernels.making import Maker
 from warplint.kernels.trace import Insert, Operation, Trace
-from warplint.kernels.unselected import Unselected, unselected
 from warplint.source.project import Definition
 
 #: How an operation is spelled in messages.
@@ -55,29 +49,8 @@ _KINDS = {
 }
 
 
-class Facts:
+class Facts(Maker):
     """Makes the facts of one trace."""
-
-    def __init__(
-        self,
-        knowledge: Knowledge,
-        trace: Trace,
-        active: Activity,
-        closure: Closure,
-        callers: Sequence[Definition],
-        overwrites_handled: bool | None,
-        places: Sequence[Place] | None = None,
-    ) -> None:
-        self._knowledge = knowledge
-        self._trace = trace
-        self._active = active
-        self._overwrites_handled = overwrites_handled
-        self._places = (Place(trace),) if places is None else places
-        definition = trace.definition
-        self._path = definition.module.path
-        self._definition = definition
-        self._kernel = DefinitionRef(self._path, definition.qualname, dict(closure))
-        self._callers = tuple(DefinitionRef(caller.module.path, caller.qualname) for caller in callers)
 
     def all(self) -> Iterator[Fact]:
         """All facts of the definition."""
@@ -88,16 +61,6 @@ class Facts:
         lost = list(LostValues(self._knowledge, self._trace, self._active).find())
         yield from self._carried(lost)
         yield from self._others(lost)
-        for found in unselected(self._knowledge, self._trace, self._active, self._places):
-            yield self._unselected(found)
-
-    def _fact(self, kind: str, span: Span, attributes: dict[str, object], labels: list[Label]) -> Fact:
-        location = Location(self._path, span)
-        program = KernelProgram(self._kernel, (location,), self._callers)
-        return Fact(kind, location, attributes, tuple(labels), self._definition.qualname, program=program)
-
-    def _label(self, span: Span, text: str) -> Label:
-        return Label(Location(self._path, span), text)
 
     # --- array elements updated in place ---
 
@@ -251,27 +214,6 @@ class Facts:
                 "active": True,
             }
             yield self._fact(kind, item.place, attributes, labels)
-
-    # --- where ---
-
-    def _unselected(self, found: Unselected) -> Fact:
-        call = self._trace.operations[found.where]
-        labels = [
-            self._label(call.span, "both operands are computed, and both are differentiated"),
-            Label(found.place, f"{found.description} where it is not selected"),
-        ]
-        attributes: dict[str, object] = {
-            "operation": _SPELLED.get(found.operation, found.operation),
-            "operand": found.operand,
-            "condition": self._text(self._trace.operations[call.operands[found.condition]].span),
-            "singular": found.description,
-            "function": call.name,
-            "active": True,
-        }
-        return self._fact("unselected-branch", call.span, attributes, labels)
-
-    def _text(self, span: Span) -> str:
-        return source(self._definition.module, span)
 
 
 def _first_of_each(trace: Trace, found: Iterator[Overwrite]) -> Iterator[Overwrite]:
