@@ -15,6 +15,7 @@ from warplint.kernels.making import Maker
 from warplint.kernels.replay import Repeated, Slot, repeated, slots
 from warplint.kernels.severed import Severed, SeveredPaths
 from warplint.kernels.text import source
+from warplint.kernels.trace import Operation
 from warplint.kernels.unselected import Unselected, unselected
 from warplint.source.project import Definition
 
@@ -73,7 +74,7 @@ class AdjointFacts(Maker):
     def _endless(self, found: Endless) -> Fact:
         operation = self._trace.operations[found.operation]
         argument = self._trace.operations[found.argument]
-        text = str(argument.detail) if argument.name == "parameter" else self._text(argument.span)
+        text = self._value(argument)
         labels = [self._label(operation.span, f"finite where `{text}` is zero, and its derivative is not")]
         if argument.span != operation.span and not _inside(argument.span, operation.span):
             labels.append(self._label(argument.span, "this can be zero" if found.reachable else "this may be zero"))
@@ -86,13 +87,21 @@ class AdjointFacts(Maker):
         }
         return self._fact("singular-adjoint", operation.span, attributes, labels)
 
+    def _value(self, operation: Operation) -> str:
+        """How a value is spelled: the name of a local where its text would be a statement."""
+        if operation.name == "parameter":
+            return str(operation.detail)
+        if operation.name in ("loop", "exit", "phi") and operation.variable:
+            return operation.variable
+        return self._text(operation.span)
+
     # --- severed paths ---
 
     def _severed(self, found: Severed) -> Fact:
         operation = self._trace.operations[found.operation]
         operand = self._trace.operations[found.operand]
         labels = [self._label(operation.span, _SEVERED_HERE[found.cause])]
-        text = str(operand.detail) if operand.name == "parameter" else self._text(operand.span)
+        text = self._value(operand)
         if operand.span != operation.span and not _inside(operand.span, operation.span):
             labels.append(self._label(operand.span, "differentiated up to here"))
         attributes: dict[str, object] = {

@@ -98,7 +98,7 @@ def _indexed(knowledge: Knowledge, trace: Trace, active: Activity, counter: int)
 
 def repeated(knowledge: Knowledge, trace: Trace, active: Activity) -> Iterator[Repeated]:
     """The calls of a kernel whose effects the reverse sweep repeats."""
-    needed: set[Path] | None = None
+    own = None
     for operation in trace.operations:
         if operation.name != "call":
             continue
@@ -117,7 +117,9 @@ def repeated(knowledge: Knowledge, trace: Trace, active: Activity) -> Iterator[R
             if trace.operations[root].name != "parameter":
                 continue
             array = (str(trace.operations[root].detail), *fields, *path[1:])
-            if needed is None:
-                needed = {effect.path for effect in summarise(knowledge, trace, active).effects if effect.needed}
-            yield Repeated(operation.index, array, array in needed)
-            break
+            own = own or summarise(knowledge, trace, active)
+            effect = next((effect for effect in own.effects if effect.path == array), None)
+            # counters of kernels that nothing is differentiated in harm nobody
+            if effect is not None and (effect.differentiable or own.flows):
+                yield Repeated(operation.index, array, effect.needed)
+                break

@@ -108,8 +108,8 @@ class SeveredPaths:
             if not hit:
                 continue
             if operation.name in _SINKS:
-                value = operation.operands[-1] if operation.name != "return" else operation.operands[hit[0]]
-                if value in reached and self._floating(operation) and lost & ~flows[value]:
+                values = operation.operands[-1:] if operation.name != "return" else operation.operands
+                if self._floating(operation) and any(value in reached and lost & ~flows[value] for value in values):
                     return True
             elif any(position in activity.receives(self._knowledge, operation) for position in hit):
                 reached.add(operation.index)
@@ -117,18 +117,28 @@ class SeveredPaths:
 
     def _floating(self, sink: Operation) -> bool:
         if sink.name == "return":
-            return True
+            # an integer or a truth value that a func returns is an index or a condition until somebody shows otherwise
+            return self._knowledge.types.differentiable(sink.type)
         element = self._trace.operations[sink.operands[0]].type.element
         return element is not None and self._knowledge.types.differentiable(element)
 
     # --- adjoints that are missing ---
 
     def _lacking(self, operation: Operation) -> Iterator[Severed]:
+        if self._in_place(operation):
+            return  # ``a[i] %= b`` has a rule of its own
         types = tuple(self._trace.operations[operand].type for operand in operation.operands)
         for position in builtins.lacking(operation.name, types):
             if self._active.varied[operation.operands[position]]:
                 function = _SPELLED.get(operation.name, operation.name)
                 yield Severed(operation.index, operation.operands[position], "built-in", function)
+
+    def _in_place(self, operation: Operation) -> bool:
+        following = self._trace.operations[operation.index + 1 : operation.index + 2]
+        return any(
+            one.name == "store" and isinstance(one.detail, Write) and one.detail.old in operation.operands
+            for one in following
+        )
 
     def _atomic(self, operation: Operation) -> Iterator[Severed]:
         if operation.name == "store" or not isinstance(operation.detail, Write) or not self._floating(operation):
@@ -158,7 +168,8 @@ class SeveredPaths:
             if snippets is None or snippets.adjoint:
                 return
             written, read = self._native(operation, detail.definition, snippets.forward)
-            if read and (written or self._active.useful[operation.index]):
+            returned = self._active.useful[operation.index] and self._knowledge.types.differentiable(operation.type)
+            if read and (written or returned):
                 yield Severed(operation.index, read[0], "native", detail.name)
 
     def _native(self, call: Operation, definition: Definition, text: str) -> tuple[list[int], list[int]]:

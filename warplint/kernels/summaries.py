@@ -274,7 +274,7 @@ class _Summariser:
             seen.accumulates = True
             self.repeats.add(path)
         elif operation.name == "store":
-            if self.depends[operation.operands[-1]] & self.paths.bit(path):
+            if self.depends[operation.operands[-1]] & self.paths.bit(path) and self._from_itself(index):
                 self.repeats.add(path)
             if not seen.reads and not seen.writes and self._unconditional(operation.frame):
                 seen.covers = not getattr(operation.detail, "partial", False)
@@ -282,6 +282,27 @@ class _Summariser:
         else:
             seen.reads = seen.writes = True
         self.stored[path] = self.stored.get(path, 0) | self.flows[operation.operands[-1]]
+
+    def _from_itself(self, index: int) -> bool:
+        """Whether an element is computed from what it held before: not so if it is computed from other elements."""
+        operations = self.trace.operations
+
+        def element(array: int, indices: tuple[int, ...]) -> object:
+            return (self.trace.root(array), tuple(operations[operand].number for operand in indices))
+
+        array, *indices, value = operations[index].operands
+        target = element(array, tuple(indices))
+        stack, seen = [value], set[int]()
+        while stack:
+            at = stack.pop()
+            if at in seen:
+                continue
+            seen.add(at)
+            operation = operations[at]
+            if operation.name == "load" and element(operation.operands[0], operation.operands[1:]) == target:
+                return True
+            stack.extend(operation.operands)
+        return False
 
     def _unconditional(self, frame: int) -> bool:
         return all(around.kind in ("body", "rest") for around in self.trace.around(frame))

@@ -239,7 +239,7 @@ class Experiment:
     def _leaf(
         self, leaf: Leaf, name: str, initial: np.ndarray, gradient: np.ndarray, base: np.ndarray
     ) -> list[Compared]:
-        chosen = self.influential(leaf, name, initial, gradient, base)
+        chosen = self._influential(leaf, name, initial, gradient, base)
         single = initial.dtype == np.float32
         estimates = []
         for index in chosen:
@@ -268,7 +268,7 @@ class Experiment:
         counted = self.weights != 0.0
         return all(np.array_equal(along(x + side)[counted], base[counted]) for side in (step, -step))
 
-    def influential(
+    def _influential(
         self, leaf: Leaf, name: str, initial: np.ndarray, gradient: np.ndarray, base: np.ndarray
     ) -> list[tuple[int, ...]]:
         """Components that the launch does something with, or that the tape thinks so: at most a few, at random.
