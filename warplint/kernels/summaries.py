@@ -37,7 +37,7 @@ class Summary:
     ``differentiated``: positions of the parameters that get a gradient. ``needs``: for each of them, the positions of
     the parameters whose values its adjoint reads. ``stored``: the positions whose gradient comes from arrays that the
     func writes. ``writes``: whether it changes arrays. ``repeats``: the arrays that it changes once more if it runs
-    once more, because it adds to their elements or computes these from themselves.
+    once more, because it adds to their elements or computes these from themselves, and does not set them as well.
     """
 
     returned: Type
@@ -124,6 +124,7 @@ class _Summariser:
         self.needs: dict[Path, int] = {}
         self.writes = False
         self.repeats: set[Path] = set()
+        self.replaced: set[Path] = set()
 
     def run(self) -> Summary:
         for _ in range(4):
@@ -168,7 +169,7 @@ class _Summariser:
             {position: tuple(sorted(wanted)) for position, wanted in needs.items()},
             tuple(stored),
             self.writes,
-            frozenset(self.repeats),
+            frozenset(self.repeats - self.replaced),
             effects,
             frozenset(flows),
             self.trace.complete,
@@ -274,8 +275,8 @@ class _Summariser:
             seen.accumulates = True
             self.repeats.add(path)
         elif operation.name == "store":
-            if self.depends[operation.operands[-1]] & self.paths.bit(path) and self._from_itself(index):
-                self.repeats.add(path)
+            own = bool(self.depends[operation.operands[-1]] & self.paths.bit(path)) and self._from_itself(index)
+            (self.repeats if own else self.replaced).add(path)
             if not seen.reads and not seen.writes and self._unconditional(operation.frame):
                 seen.covers = not getattr(operation.detail, "partial", False)
             seen.writes = True
