@@ -238,10 +238,9 @@ class _Search:
         place: Place | None = self._top
         start = self._operation.index
         while place is not None:
-            operations = place.trace.operations
             reached = {start}
             sink = returned = False
-            for operation in operations[start + 1 :]:
+            for operation in place.trace.following(start):
                 hit = [position for position, operand in enumerate(operation.operands) if operand in reached]
                 if not hit or not self._runs(place, operation.frame, given):
                     continue

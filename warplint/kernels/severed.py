@@ -103,7 +103,7 @@ class SeveredPaths:
     def _last(self, index: int, lost: int, flows: list[int]) -> bool:
         """Whether some result depends on a lost source through the operation and in no other way."""
         reached = {index}
-        for operation in self._trace.operations[index + 1 :]:
+        for operation in self._trace.following(index):
             hit = [position for position, operand in enumerate(operation.operands) if operand in reached]
             if not hit:
                 continue

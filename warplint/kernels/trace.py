@@ -165,6 +165,12 @@ class Trace:
             frame = self.frames[frame].parent
         return frame == outer
 
+    def following(self, index: int) -> Iterator[Operation]:
+        """The operations after one; those of a dynamic loop come round again."""
+        yield from self.operations[index + 1 :]
+        if next(self.loops(self.operations[index].frame), None) is not None:
+            yield from self.operations
+
     def root(self, index: int) -> tuple[int, tuple[str, ...]]:
         """The operation that an array value comes from, and the fields passed on the way from it."""
         path: list[str] = []
