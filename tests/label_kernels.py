@@ -22,8 +22,8 @@ import warp as wp
 
 KERNELS = Path(__file__).parent / "fixtures" / "kernels"
 MARK = re.compile(r"# (todo-expect|expect|wrong|ok): (WP\d{3}(?:, WP\d{3})*)")
-"""`todo-expect` marks a wrong adjoint that no rule is asked to find yet, `wrong` one that is found elsewhere: in a custom
-gradient, where a kernel uses it."""
+"""`todo-expect` marks a wrong adjoint that no rule is asked to find yet, `wrong` one that is found elsewhere: in a
+custom gradient, where a kernel uses it."""
 NO_GRADIENT = frozenset({"WP306", "WP606"})
 """Rules whose findings say nothing of whether a gradient is right; they are checked in ways of their own."""
 MOVES = (0.31, -0.27, 0.9)

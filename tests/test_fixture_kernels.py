@@ -34,7 +34,9 @@ def test_marks(path: Path) -> None:
             if not expected and "WP606" in label.expected:
                 continue  # the gradient may be wrong as well
             seen = lk.errors(label, singular=path.stem.startswith("WP5"))
-            right = max(seen) > lk.DISAGREE if expected else max(seen) < lk.AGREE
+            # a difference across a jump says nothing
+            worst = min(seen) if "WP306" in label.expected | label.allowed else max(seen)
+            right = worst > lk.DISAGREE if expected else worst < lk.AGREE
             if not right:
                 wrong.append(f"{label.kernel.key}: {'expect' if expected else 'ok'} but errors {seen}")
     assert found
