@@ -149,3 +149,28 @@ def test_a_folder_without_rules(tmp_path: Path) -> None:
 def test_a_file_that_is_not_utf_8(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_bytes(b"id: \xe9\n")
     assert "not UTF-8" in load_catalogue([tmp_path])[1][0].message
+
+
+def test_cases_say_what_is_different_in_them(tmp_path: Path) -> None:
+    text = GOOD + "cases:\n  - where: { depth: { max: 3 } }\n    severity: info\n    enabled: false\n"
+    (rule,), problems = load(tmp_path, text)
+    assert problems == ()
+    (case,) = rule.cases
+    assert (case.severity, case.confidence, case.enabled) == ("info", None, False)
+    assert case.holds({"depth": 3}) and not case.holds({"depth": 4})
+
+
+@pytest.mark.parametrize(
+    ("case", "complaint"),
+    [
+        ("{ severity: info }", "the key `where` is missing in `cases`"),
+        ("{ where: { depth: 1 } }", "`cases` must say what is different"),
+        ("{ where: { depth: 1 }, severity: bad }", "`cases.severity` must be one of"),
+        ("{ where: { depth: 1 }, enabled: never }", "`cases.enabled` must be true or false"),
+        ("{ where: { Depth: 1 }, severity: info }", "`cases.where.Depth` is not the name of an attribute"),
+    ],
+)
+def test_a_mistake_in_a_case_is_a_sentence(tmp_path: Path, case: str, complaint: str) -> None:
+    rules, problems = load(tmp_path, GOOD + f"cases:\n  - {case}\n")
+    assert rules == ()
+    assert problems[0].message.startswith(complaint)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from warplint.catalogue.matching import Matcher
-from warplint.catalogue.rule import Condition, Fix, Probe, Rule, Selection
+from warplint.catalogue.rule import Case, Condition, Fix, Probe, Rule, Selection
 from warplint.catalogue.versions import VersionRange
 from warplint.ir.facts import Fact, Reach
 from warplint.ir.spans import Location, Span
@@ -153,3 +153,29 @@ def test_versions_of_warp(warp: str | None, count: int) -> None:
 )
 def test_version_ranges(text: str, version: str, inside: bool) -> None:
     assert (version in VersionRange.parse(text)) is inside
+
+
+class TestCases:
+    """A case of a rule weighs differently."""
+
+    RULE = replace(
+        RULE,
+        cases=(
+            Case({"depth": Condition(among=(1,))}, severity="warning", confidence="medium"),
+            Case({"depth": Condition(low=2)}, enabled=False),
+        ),
+    )
+
+    def test_the_first_that_holds_says_how_much(self) -> None:
+        (found,) = findings(fact(depth=1), rule=self.RULE)
+        assert (found.severity, found.confidence) == ("warning", "medium")
+
+    def test_what_is_no_case_weighs_as_the_rule_says(self) -> None:
+        (found,) = findings(fact(depth=0), rule=self.RULE)
+        assert (found.severity, found.confidence) == ("error", "high")
+
+    def test_one_that_is_off_is_no_finding_unless_the_rule_was_named(self) -> None:
+        assert findings(fact(depth=3), rule=self.RULE) == []
+        selected = frozenset({"WP199"})
+        (found,) = Matcher([self.RULE], "1.19.0").findings([fact(depth=3)], selected, selected)
+        assert (found.severity, found.confidence) == ("error", "high")

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from warplint.catalogue.loading import load_catalogue
-from warplint.catalogue.selecting import Layer, UnknownSelector, apply_selectors
+from warplint.catalogue.selecting import Layer, UnknownSelector, apply_selectors, named
 
 RULES = load_catalogue()[0].rules
 ALL = {"WP101", "WP102", "WP104", "WP301", "WP401", "WP501"}
@@ -78,3 +78,10 @@ class TestContradictions:
 
     def test_a_vaguer_word_of_a_later_layer_does_not(self) -> None:
         assert "WP104" not in chosen(Layer((), ("WP104",)), only("WP1"))
+
+
+def test_rules_that_are_named_are_told_from_those_that_a_prefix_selects() -> None:
+    rules = load_catalogue()[0].rules
+    one, other = (rule for rule in rules if rule.id in ("WP501", "WP502"))
+    assert named(rules, [Layer(("WP5",), ())]) == frozenset()
+    assert named(rules, [Layer(("wp502", "WP1"), ()), Layer((one.name,), ())]) == {one.id, other.id}

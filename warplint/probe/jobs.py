@@ -99,5 +99,14 @@ def _kernel_job(
         counted = mark is not None
         in_loop, blocks = (mark.in_loop, list(mark.blocks)) if mark is not None else (False, [])
         marks.append({"counted": counted, "in_loop": in_loop, "blocks": blocks})
-    plan = {"kind": "kernel", "check": check, "targets": names, "marks": marks}
+    # Which numbers a func gets, and whether its gradient is used where they are singular, is up to its callers.
+    through = check == "finite-adjoint" and len(names) > 1
+    plan = {
+        "kind": "kernel",
+        "check": check,
+        "targets": [*names[1:], names[0]] if through else names,
+        "through": through,
+        "all": len(names) == 1 + len(program.callers),
+        "marks": marks,
+    }
     return Job(made.text, made.twin, json.dumps(plan))

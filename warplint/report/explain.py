@@ -25,6 +25,8 @@ def page(rule: Rule) -> Iterator[str]:
     yield f"{rule.severity}, confidence {rule.confidence}, family {rule.family}, Warp {rule.warp}"
     if not rule.enabled:
         yield f"Off by default: `--extend-select {rule.id}` turns it on."
+    elif not all(case.enabled for case in rule.cases):
+        yield f"Its uncertain cases are off by default: `--extend-select {rule.id}` turns them on."
     yield from _section("Why", rule.why)
     yield from _section("What to do", rule.fix.help)
     for bad, title in ((True, "Wrong"), (False, "Right")):
@@ -56,7 +58,8 @@ def _section(title: str, text: str) -> Iterator[str]:
 _PROBES = {
     "gradient": "The tape's gradient is compared with finite differences.",
     "finite-adjoint": "The gradient must be finite wherever the function is.",
-    "zero-adjoint": "The tape's gradient is zero where finite differences are not.",
+    "zero-adjoint": "An input moves the result, and the tape's gradient says that it does not.",
+    "replay": "Arrays are read before and after `backward()`.",
     "horizon": "The sum of the windows' gradients is compared with finite differences over the whole horizon.",
     "chain": "The gradient is taken with the program as it is and with the flagged arrays differentiable.",
     "compile": "Warp is asked to compile the code.",

@@ -60,15 +60,17 @@ def _silent(
 ) -> Compared | None:
     own = experiment.own(leaf, name)
     counted = experiment.weights != 0.0
-    passive = 0.0
+    passive, at = 0.0, 0
     if own is not None:
         at = own.start + int(np.ravel_multi_index(index, gradient.shape))
-        counted[at] = False
         passive = float(experiment.weights[at])
     x = float(initial[index])
     tape = float(gradient[index])
     for move in _MOVES:
         moved = experiment.evaluate(leaf, name, index, x + move)
+        if own is not None:
+            # contents that only follow say nothing of the kernel
+            counted[at] = not np.isclose(moved[at], x + move, rtol=1e-6, atol=0.0)
         change = float(np.dot(experiment.weights[counted], (moved - base)[counted]))
         if np.isfinite(change) and change != 0.0:
             # an input that stays in its array has the weight that it has there

@@ -68,15 +68,27 @@ class KernelJob:
         if self.check == "compile":
             return {"verdicts": [self._compiles()] * len(self.marks)}
         verdicts: list[dict[str, Any] | None] = [None] * len(self.marks)
-        for position, target in enumerate(self.plan["targets"]):
-            # leave time for the callers where the func itself cannot be decided
-            share = (self.deadline - time.monotonic()) / (len(self.plan["targets"]) - position)
+        refuted: dict[int, list[dict[str, Any]]] = {}
+        targets: list[str] = self.plan["targets"]
+        for position, target in enumerate(targets):
+            caller = self.plan["through"] and position < len(targets) - 1
+            if self.plan["through"] and not caller and self.plan["all"]:
+                # what no caller shows is no defect, whatever the func alone would
+                verdicts = [
+                    refuted[number][-1] if len(refuted.get(number, ())) == position else found
+                    for number, found in enumerate(verdicts)
+                ]
+            if all(found is not None and found["verdict"] != "inconclusive" for found in verdicts):
+                break
+            # leave time for the targets that are left where this one cannot be decided
+            share = (self.deadline - time.monotonic()) / (len(targets) - position)
             for number, found in self._target(target, verdicts, time.monotonic() + share).items():
+                if caller and found["verdict"] == "refuted":
+                    refuted.setdefault(number, []).append(found)
+                    continue
                 known = verdicts[number]
                 if known is None or found["verdict"] != "inconclusive":
                     verdicts[number] = found
-            if all(found is not None and found["verdict"] != "inconclusive" for found in verdicts):
-                break
         return {"verdicts": verdicts}
 
     def _compiles(self) -> dict[str, Any]:
