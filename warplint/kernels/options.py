@@ -80,6 +80,11 @@ class Decorations:
                 return _ROLES[name]
         return None
 
+    def backward_by_default(self, module: Module) -> bool | None:
+        """Whether kernels of a module that say nothing themselves get an adjoint; None: not known."""
+        value = self._module_options(module)["enable_backward"]
+        return None if value is UNKNOWN else bool(value)
+
     def options(self, definition: Definition) -> Options:
         """The options of a kernel or func: decorator before module before global setting."""
         values = dict(self._module_options(definition.module))
