@@ -88,6 +88,7 @@ def differentiable(name: str) -> bool:
     return bool(entry and entry["differentiable"])
 
 
+@cache
 def receives(name: str, count: int) -> tuple[int, ...]:
     """The positions of the operands (of ``count``) that can get a gradient from the result."""
     if name in _NO_GRADIENT:
@@ -111,6 +112,7 @@ def receives(name: str, count: int) -> tuple[int, ...]:
     return tuple(range(count))
 
 
+@cache
 def needs(name: str, operand: int, count: int) -> tuple[int, ...]:
     """The positions of the operands whose values the adjoint of ``operand`` reads."""
     if name in _NEEDS:

@@ -142,7 +142,7 @@ class Decorations:
             # The builder takes this one from the global setting alone (Module.resolve_options in warp/_src/context.py).
             options.pop(_OVERWRITES, None)
             known = {**_DEFAULTS, **configured, **options}
-            if _OVERWRITES not in configured and _SET_LATER.search(module.text):
+            if _OVERWRITES not in configured and _OVERWRITES in module.text and _SET_LATER.search(module.text):
                 # Something sets it at run time; Warp looks at it when the module is built.
                 known[_OVERWRITES] = UNKNOWN
             self._modules[module] = known

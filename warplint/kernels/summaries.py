@@ -123,7 +123,7 @@ class _Summariser:
         self.writes = False
 
     def run(self) -> Summary:
-        for _ in range(4):
+        for _ in range(4 if self.trace.has_loops else 1):
             before = (list(self.depends), list(self.flows), dict(self.stored))
             for operation in self.trace.operations:
                 self._visit(operation.index)

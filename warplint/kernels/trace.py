@@ -156,6 +156,11 @@ class Trace:
             frame = self.frames[frame].parent
         return frame == outer
 
+    @property
+    def has_loops(self) -> bool:
+        """Whether some value is carried through a dynamic loop. Everything else is made from what stands before it."""
+        return any(frame.is_loop for frame in self.frames)
+
     def root(self, index: int) -> tuple[int, tuple[str, ...]]:
         """The operation that an array value comes from, and the fields passed on the way from it."""
         path: list[str] = []

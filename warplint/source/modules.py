@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 Scope = tuple[Union[ir.FunctionDef, ir.ClassDef], ...]
 
 # `global` inside a function lets it bind names of the module.
-_GLOBAL = re.compile(r"(?:^|[;:])[ \t\f]*global[ \t]+(\w+(?:[ \t]*,[ \t]*\w+)*)", re.MULTILINE)
+_GLOBAL = re.compile(r"(?:[^\n]*?[;:])??[ \t\f]*global[ \t]+(?P<names>\w+(?:[ \t]*,[ \t]*\w+)*)")
 
-_LAST_WORD = re.compile(r"\w+\Z")
+_WORD = re.compile(r"\w+")
 _LONGEST_NAME = 200
 
 _WALRUS = re.compile(r"\b(\w+)(?:\s|\\\n)*:=")
@@ -138,9 +138,15 @@ class Module:
     @cached_property
     def rebound(self) -> frozenset[str]:
         """The names that functions of this module may bind in it with ``global``."""
-        if "global" not in self.text:
-            return frozenset()
-        return frozenset(name.strip() for names in _GLOBAL.findall(self.text) for name in names.split(","))
+        found: set[str] = set()
+        position = self.text.find("global")
+        while position >= 0:
+            statement = _GLOBAL.match(self.text, self.text.rfind("\n", 0, position) + 1)
+            while statement is not None:
+                found.update(name.strip() for name in statement["names"].split(","))
+                statement = _GLOBAL.match(self.text, statement.end())
+            position = self.text.find("global", position + 1)
+        return frozenset(found)
 
     @cached_property
     def walrus(self) -> frozenset[str]:
@@ -165,8 +171,9 @@ class Module:
     def called(self) -> frozenset[str]:
         """The words that stand directly before a bracket anywhere in the text: all names that it can call are there,
         unless they are very long, and some from strings and comments."""
-        ends = {part[-_LONGEST_NAME:] for part in self.text.split("(")}
-        return frozenset(match[0] for match in map(_LAST_WORD.search, ends) if match)
+        # Backwards, so that each word is where its match starts.
+        ends = {part[: -_LONGEST_NAME - 1 : -1] for part in self.text.split("(")}
+        return frozenset([match[0][::-1] for match in map(_WORD.match, ends) if match])
 
     def regions_that_call(self, name: str) -> list[tuple[Region, list[int]]]:
         """The regions whose text contains ``name`` directly before a bracket, but for a definition of that name, and
