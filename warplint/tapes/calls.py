@@ -187,12 +187,9 @@ def call_function(
         # All that it yields is made at once.
         made = ListValue([])
         frame.on_yield = made.items.append
-        with machine.activation(definition, site):
-            machine.execute(node.body, frame)
+        machine.run(definition, site, frame)
         return made
-    with machine.activation(definition, site):
-        signal = machine.execute(node.body, frame)
-
+    signal = machine.run(definition, site, frame)
     if isinstance(signal, Return):
         return signal.value
     return Unknown(node.name) if frame.raised else None

@@ -17,12 +17,12 @@ from warplint.tapes.values import BoundMethod, ClassValue, FunctionValue, Instan
 
 #: Steps (statements and calls) of one run as it is written, of one run with smaller counts, of all runs from one entry
 #: point, and of all runs for one module.
-FULL_BUDGET = 10_000
-RUN_BUDGET = 60_000
-ENTRY_BUDGET = 150_000
+FULL_BUDGET = 2_500
+RUN_BUDGET = 40_000
+ENTRY_BUDGET = 60_000
 #: Steps of all the runs in which one answer is turned round: what is cheap to run is run every way.
 FLIP_BUDGET = 10_000
-MODULE_BUDGET = 250_000
+MODULE_BUDGET = 120_000
 #: How many conditions of one entry point are tried the other way.
 MAX_FLIPS = 8
 
@@ -59,13 +59,15 @@ class _Runs:
         self._module = module
         self._effects = effects
         self._budget = MODULE_BUDGET
+        # Entry points of one module build much the same: what was too long for one as it is written is so for the others.
+        self._long = False
 
     def of(self, entry: Entry) -> Iterator[Trace]:
         """The traces from one entry point: as it is, and with single answers turned round."""
         remaining = min(ENTRY_BUDGET, self._budget)
         flips: list[Location | None] = [None]
         tried: set[Location] = set()
-        shrunk = False
+        shrunk = self._long
         while flips and remaining > 0:
             flip = flips.pop(0)
             questions = Questions(frozenset() if flip is None else frozenset({flip}))
@@ -84,6 +86,7 @@ class _Runs:
             self._budget -= spent
             if not shrunk and (machine.cut or not trace.finished) and remaining > 0:
                 shrunk = True
+                self._long = self._long or not trace.finished
                 flips.insert(0, flip)
                 continue
             self.covered |= machine.covered

@@ -167,16 +167,20 @@ def _boolean(machine: Machine, node: ir.Boolean, frame: Frame) -> Value:
         value = evaluate(machine, operand, frame)
         if operand is node.values[-1]:
             return value
-        site = machine.location(operand, frame)
         # `x or default` and `flag and ...`: the first operand decides.
-        if truth(machine, value, site) != (node.operator == "and"):
+        known = operators.known_truth(value)
+        if known is None:
+            known = truth(machine, value, machine.location(operand, frame))
+        if known != (node.operator == "and"):
             return value
     return value
 
 
 def _conditional(machine: Machine, node: ir.Conditional, frame: Frame) -> Value:
     test = evaluate(machine, node.test, frame)
-    chosen = truth(machine, test, machine.location(node.test, frame))
+    chosen = operators.known_truth(test)
+    if chosen is None:
+        chosen = truth(machine, test, machine.location(node.test, frame))
     return evaluate(machine, node.body if chosen else node.orelse, frame)
 
 

@@ -103,6 +103,8 @@ class Machine:
         self.shrunk = shrunk
         #: Whether a loop that does something with arrays was left before its end, for want of steps.
         self.cut = False
+        #: Steps that were spent in loops which did nothing with arrays.
+        self.idle = 0
         self.recorder = Recorder()
         self.activations: list[Activation] = []
         #: How many `try` statements with handlers are around the present place.
@@ -112,8 +114,8 @@ class Machine:
         self.instances: list[Instance] = []
         #: The call that is being made, as it is written.
         self.written: ir.Call | None = None
-        self._globals: dict[Path, Frame] = {}
-        self._modules: dict[Path, ModuleValue] = {}
+        self._globals: dict[Module, Frame] = {}
+        self._modules: dict[Module, ModuleValue] = {}
         self._functions: dict[tuple[int, int], Value] = {}
         self._pure: dict[str, Unknown] = {}
         #: Contexts of torch functions whose backward has not run yet: pairs of class and context.
@@ -152,14 +154,14 @@ class Machine:
     def location(self, node: ir.Node, frame: Frame) -> Location:
         return Location(frame.module.path, node.span)
 
-    @contextmanager
-    def activation(self, definition: Definition, site: Location) -> Iterator[None]:
-        """The time that an interpreted function runs."""
+    def run(self, definition: Definition, site: Location, frame: Frame) -> statements.Signal:
+        """Run the body of a function that was called at ``site``; the signal says how it ended."""
+        node = definition.node
         self.activations.append(Activation(definition, site))
-        self.recorder.enter(definition.qualname, site)
-        self.covered.add(id(definition.node))
+        self.recorder.enter(definition.qualname if definition.scope else node.name, site)
+        self.covered.add(id(node))
         try:
-            yield
+            return statements.execute(self, node.body, frame)
         finally:
             self.activations.pop()
             self.recorder.leave()
@@ -179,7 +181,11 @@ class Machine:
         """Whether the call stack allows one more call of ``definition``."""
         if len(self.activations) >= MAX_DEPTH:
             return False
-        return sum(active.definition.node is definition.node for active in self.activations) < MAX_RECURSION
+        node, times = definition.node, 0
+        for active in self.activations:
+            if active.definition.node is node:
+                times += 1
+        return times < MAX_RECURSION
 
     # --- names ---
 
@@ -200,9 +206,9 @@ class Machine:
 
     def globals(self, module: Module) -> Frame:
         """The frame of a module's own names."""
-        found = self._globals.get(module.path)
+        found = self._globals.get(module)
         if found is None:
-            found = self._globals[module.path] = Frame(module, (), {}, None, "module")
+            found = self._globals[module] = Frame(module, (), {}, None, "module")
         return found
 
     def global_name(self, module: Module, name: str) -> Value:
@@ -241,9 +247,9 @@ class Machine:
         return Unknown(hint)
 
     def module_value(self, module: Module) -> ModuleValue:
-        found = self._modules.get(module.path)
+        found = self._modules.get(module)
         if found is None:
-            found = self._modules[module.path] = ModuleValue(module)
+            found = self._modules[module] = ModuleValue(module)
         return found
 
     def definition_value(self, definition: Definition, closure: Frame | None) -> Value:
