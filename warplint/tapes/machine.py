@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -67,7 +67,7 @@ class Frame:
     kind: str = "function"  # function | class | comprehension | module
     cls: ClassValue | None = None
     receiver: Value = None
-    outer: set[str] = field(default_factory=set)  # names declared global or nonlocal
+    outer: frozenset[str] = frozenset()  # names declared global or nonlocal
     raised: bool = False  # a `raise` was passed over
     # What a generator's `yield` does with its value; None outside generators.
     on_yield: Callable[[Value], None] | None = None
@@ -131,7 +131,7 @@ class Machine:
 
     def evaluate(self, node: ir.Expr, frame: Frame) -> Value:
         """The value of an expression."""
-        return expressions.evaluate(self, node, frame)
+        return expressions.EVALUATE[node.__class__](self, node, frame)
 
     def execute(self, body: tuple[ir.Stmt, ...], frame: Frame) -> statements.Signal:
         """Run statements; the signal says how they ended."""
@@ -198,7 +198,7 @@ class Machine:
 
     def bind(self, name: str, value: Value, frame: Frame) -> None:
         """Assign a name, where Python would."""
-        if name in frame.outer:
+        if frame.outer and name in frame.outer:
             owner = frame.parent.find(name) if frame.parent is not None else None
             (owner or self.globals(frame.module)).names[name] = value
         else:

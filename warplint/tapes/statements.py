@@ -34,7 +34,9 @@ Signal = Union[Return, Literal["break", "continue"], None]
 def execute(machine: Machine, body: tuple[ir.Stmt, ...], frame: Frame) -> Signal:
     """Run the statements of a block."""
     for statement in body:
-        machine.tick()
+        machine.budget -= 1
+        if machine.budget < 0:
+            machine.tick(0)
         signal = _EXECUTE[statement.__class__](machine, statement, frame)
         if signal is not None:
             return signal
@@ -331,7 +333,7 @@ def _continue(machine: Machine, node: ir.Continue, frame: Frame) -> Signal:
 
 
 def _global(machine: Machine, node: ir.Global, frame: Frame) -> Signal:
-    frame.outer.update(node.names)
+    frame.outer |= frozenset(node.names)
     return None
 
 
