@@ -14,7 +14,6 @@ from warplint.tapes.memo import Memo
 _TAPE = re.compile(r"\bTape\s*\(")
 _CALLED = re.compile(r"([^\W\d]\w*)\s*\(")
 _DEFINED = re.compile(r"\bdef\s+(\w+)")
-_WORD = re.compile(r"[^\W\d]\w*")
 _OPENS = re.compile(r"Tape$|^backward$")
 
 
@@ -109,7 +108,7 @@ def _imported_openers(module: Module) -> frozenset[str]:
     found: set[str] = set()
     known = _outer_names(project)
     for region in module.regions:
-        if region.kind != "import" or known.isdisjoint(_WORD.findall(module.text, region.start, region.end)):
+        if region.kind != "import":
             continue
         for statement in module.read(region):
             if isinstance(statement, ir.ImportFrom):
