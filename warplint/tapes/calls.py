@@ -181,7 +181,7 @@ def call_function(
         frame.cls = _class_of(machine, args[0], definition)
     from warplint.tapes.statements import Return
 
-    if is_generator(node):
+    if "yield" in definition.module.text and is_generator(node):
         if any(name.endswith("contextmanager") for name in members.decorators(machine, function)):
             return GeneratorContext(definition, frame, site)
         # All that it yields is made at once.

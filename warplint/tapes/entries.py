@@ -22,7 +22,7 @@ RUN_BUDGET = 60_000
 ENTRY_BUDGET = 60_000
 #: Steps of all the runs in which one answer is turned round: what is cheap to run is run every way.
 FLIP_BUDGET = 10_000
-MODULE_BUDGET = 80_000
+MODULE_BUDGET = 60_000
 #: How many conditions of one entry point are tried the other way.
 MAX_FLIPS = 8
 
@@ -40,13 +40,20 @@ def concerns(module: Module) -> bool:
     return opens_tapes(module) or bool(openers(module))
 
 
-def traces(project: Project, module: Module, effects: Effects) -> Iterator[Trace]:
-    """The traces of all runs that are made for ``module``."""
+def traces(project: Project, module: Module, effects: Effects, left_out: list[str]) -> Iterator[Trace]:
+    """The traces of all runs that are made for ``module``.
+
+    ``left_out`` gets the entry points that were not run, since the others had used up the steps of the module.
+    """
     runs = _Runs(project, module, effects)
     starts = candidates(module)
     yield from runs.of(_script(module, starts))
     for start in starts:
-        if id(start.node) not in runs.covered:
+        if id(start.node) in runs.covered:
+            continue
+        if runs.spent:
+            left_out.append(start.qualname)
+        else:
             yield from runs.of(_function(module, start, starts))
 
 
@@ -59,8 +66,13 @@ class _Runs:
         self._module = module
         self._effects = effects
         self._budget = MODULE_BUDGET
-        # Entry points of one module build much the same: what was too long for one as it is written is so for the others.
+        # Entry points of one module build much the same: what is too long as it is written is so in all.
         self._long = False
+
+    @property
+    def spent(self) -> bool:
+        """Whether the steps of the module are used up."""
+        return self._budget <= 0
 
     def of(self, entry: Entry) -> Iterator[Trace]:
         """The traces from one entry point: as it is, and with single answers turned round."""

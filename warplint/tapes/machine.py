@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 from warplint.ir import syntax as ir
@@ -46,6 +45,8 @@ Effects = Callable[[Definition], "EffectSummary | None"]
 MAX_DEPTH = 40
 #: How often one function may be on the call stack.
 MAX_RECURSION = 3
+#: Steps without anything that concerns arrays, after which a run is given up.
+PATIENCE = 16_000
 
 
 class OutOfBudget(Exception):
@@ -114,6 +115,9 @@ class Machine:
         self.instances: list[Instance] = []
         #: The call that is being made, as it is written.
         self.written: ir.Call | None = None
+        # How many records there were when a function was last called, and the steps that were left when they came.
+        self._records = 0
+        self._last = budget
         self._globals: dict[Module, Frame] = {}
         self._modules: dict[Module, ModuleValue] = {}
         self._functions: dict[tuple[int, int], Value] = {}
@@ -160,6 +164,11 @@ class Machine:
         self.activations.append(Activation(definition, site))
         self.recorder.enter(definition.qualname if definition.scope else node.name, site)
         self.covered.add(id(node))
+        records = len(self.recorder.trace.records)
+        if records != self._records:
+            self._records, self._last = records, self.budget
+        elif self._last - self.budget > PATIENCE:
+            raise OutOfBudget
         try:
             return statements.execute(self, node.body, frame)
         finally:

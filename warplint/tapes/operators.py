@@ -246,7 +246,7 @@ def _among(left: Value, items: Iterable[Value]) -> bool | None:
 def known_truth(value: Value) -> bool | None:
     """Whether a value is true, None where that cannot be known."""
     if value.__class__ is bool:
-        return value  # type: ignore[return-value]
+        return value
     if value.__class__ is Unknown:
         return None
     if isinstance(value, (tuple, int, float, complex, str, bytes)) or value is None:
