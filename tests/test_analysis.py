@@ -6,14 +6,17 @@ import os
 import pickle
 import signal
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 from programs import IN_PLACE
 
-from warplint import analysis
+from warplint import analysis, kernels
 from warplint.frontend import fast, open_project, read_with_libcst
-from warplint.source.project import Project
+from warplint.ir.facts import Fact
+from warplint.reach import Uses
+from warplint.source.project import Module, Project
 
 
 class BrokenProject:
@@ -26,7 +29,7 @@ class BrokenProject:
 
 
 def test_an_internal_error_is_one_line_with_its_traceback_beside() -> None:
-    result = analysis.kernel_facts(BrokenProject(), list, {}, Path("/a.py"))  # type: ignore[arg-type]
+    result = analysis.kernel_facts(analysis.Linted(BrokenProject()), Path("/a.py"), {})  # type: ignore[arg-type]
     assert result.facts == ()
     (problem,) = result.problems
     assert problem.message == (
@@ -51,12 +54,14 @@ def test_a_process_that_dies_costs_the_file_that_killed_it(tmp_path: Path, monke
         path.write_text("@decorated\ndef nothing(): pass\n")
     deadly = files[37]
 
-    def kernel_facts(project: Project, wanted: object, uses: object, path: Path) -> analysis.FileAnalysis:
-        if path == deadly:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return analysis.FileAnalysis(path)
+    usual = kernels.analyse
 
-    monkeypatch.setattr(analysis, "kernel_facts", kernel_facts)
+    def analyse(project: Project, module: Module, uses: Uses) -> Iterable[Fact]:
+        if module.path == deadly:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return usual(project, module, uses)
+
+    monkeypatch.setattr(kernels, "analyse", analyse)
     results = analysis.analyse_files(files, open_project(), {}, jobs=2)
     assert [result.path for result in results] == files
     failed = [result for result in results if result.problems]
@@ -70,8 +75,8 @@ def test_a_project_can_be_sent_to_a_process_that_is_not_forked(tmp_path: Path) -
     project = open_project()
     project.load(path)
     copy = pickle.loads(pickle.dumps(project))
-    kinds = [fact.kind for fact in analysis.kernel_facts(copy, tuple, {}, path).facts]
-    assert kinds == [fact.kind for fact in analysis.kernel_facts(project, tuple, {}, path).facts] != []
+    kinds = [fact.kind for fact in analysis.kernel_facts(analysis.Linted(copy), path, {}).facts]
+    assert kinds == [fact.kind for fact in analysis.kernel_facts(analysis.Linted(project), path, {}).facts] != []
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the stand-in must reach the workers")

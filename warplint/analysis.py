@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warplint.ir.facts import Fact, Problem
-from warplint.processes import each
+from warplint.processes import Workers
 from warplint.reach import Uses, merged, reaching
 
 if TYPE_CHECKING:
-    from warplint.source.project import Module, Project
+    from warplint.source.project import Module, Outline, Project
 
 #: Fewer files than this are analysed sooner than other processes start.
 PARALLEL_FROM = 32
@@ -23,10 +23,9 @@ PARALLEL_FROM = 32
 #: Picks the facts that matter to the caller; those that it drops cost nothing more.
 Wanted = Callable[[Sequence[Fact]], Sequence[Fact]]
 
-# The least that the text of a file says that has kernels, or a part in tapes. Everything may come from other modules
-# of the project, under other names.
-_KERNELS = "@"
-_TAPES = re.compile(r"warp|Tape")
+# The least that the text of a file says that has a part in tapes. Everything may come from other modules of the
+# project, under other names.
+_HOSTS = re.compile(r"warp|Tape")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,35 +66,46 @@ def analyse_files(
     found = _loaded(files, project, contents, jobs)
     modules = dict(_modules(found, project))
 
-    # Tapes first: how host code uses a kernel decides what its facts mean.
-    tapes = [path for path, module in modules.items() if _TAPES.search(module.text)]
-    _add(found, _in_each(partial(tape_facts, project, wanted), tapes, modules, jobs))
-    uses = merged(analysis.uses for analysis in found.values())
-    kernels = [path for path, module in modules.items() if _KERNELS in module.text]
-    _add(found, _in_each(partial(kernel_facts, project, wanted, uses), kernels, modules, jobs))
+    with Workers(Linted(project, wanted), jobs) as workers:
+        # Tapes first: how host code uses a kernel decides what its facts mean.
+        hosts = [path for path, module in modules.items() if _HOSTS.search(module.text)]
+        tapes = workers.each(tape_facts, hosts, lambda path: _weight(modules[path], "Tape"))
+        _add(found, hosts, tapes)
+        uses = merged(analysis.uses for analysis in found.values())
+        decorated = [path for path, module in modules.items() if "@" in module.text]
+        kernels = workers.each(kernel_facts, decorated, lambda path: _weight(modules[path], "@"), uses)
+        _add(found, decorated, kernels)
     return tuple(found.values())
 
 
-def tape_facts(project: Project, wanted: Wanted, path: Path) -> FileAnalysis:
+@dataclass(frozen=True, slots=True)
+class Linted:
+    """What the analysis of each file needs of the whole: the loaded project, and which facts are wanted."""
+
+    project: Project
+    wanted: Wanted = lambda facts: facts
+
+
+def tape_facts(linted: Linted, path: Path) -> FileAnalysis:
     """The facts about the tapes that one loaded file runs, and how it uses kernels."""
     from warplint import kernels, tapes
 
     def facts(project: Project, module: Module) -> tuple[Sequence[Fact], Uses]:
         host = tapes.TapeAnalysis(project, partial(kernels.effects, project))
-        return wanted(tuple(host.module(module))), host.uses
+        return linted.wanted(tuple(host.module(module))), host.uses
 
-    return _guarded(project, path, facts)
+    return _guarded(linted.project, path, facts)
 
 
-def kernel_facts(project: Project, wanted: Wanted, uses: Uses, path: Path) -> FileAnalysis:
+def kernel_facts(linted: Linted, path: Path, uses: Uses) -> FileAnalysis:
     """The facts about the kernels and funcs of one loaded file; ``uses`` says how host code uses them."""
     from warplint import kernels
 
     def facts(project: Project, module: Module) -> tuple[Sequence[Fact], Uses]:
-        found = wanted(tuple(kernels.analyse(project, module, uses)))
+        found = linted.wanted(tuple(kernels.analyse(project, module, uses)))
         return tuple(reaching(fact, uses) for fact in found), {}
 
-    return _guarded(project, path, facts)
+    return _guarded(linted.project, path, facts)
 
 
 _Facts = Callable[["Project", "Module"], tuple[Sequence[Fact], Uses]]
@@ -135,11 +145,17 @@ def _loaded(
 ) -> dict[Path, FileAnalysis]:
     """Load every file; what comes back holds only what is wrong with them."""
     if jobs > 1:
-        outlines = each(project.outline, [path for path in files if path not in contents], jobs, _size)
+        with Workers(project, jobs) as workers:
+            outlines = workers.each(outline_of, [path for path in files if path not in contents], _size)
         for outline in outlines:
             if outline is not None:  # else a process died; this one finds out why
                 project.adopt(outline)
     return {path: _load(project, path, contents.get(path)) for path in files}
+
+
+def outline_of(project: Project, path: Path) -> Outline:
+    """See ``Project.outline``."""
+    return project.outline(path)
 
 
 def _size(path: Path) -> int:
@@ -163,20 +179,16 @@ def _modules(found: Mapping[Path, FileAnalysis], project: Project) -> list[tuple
     return [(path, module) for path, module in loaded if not isinstance(module, Problem)]
 
 
-def _in_each(
-    analyse: Callable[[Path], FileAnalysis], paths: Sequence[Path], modules: Mapping[Path, Module], jobs: int
-) -> list[FileAnalysis]:
+def _weight(module: Module, mark: str) -> int:
+    """About how much work a module is, in characters: little where it lacks the ``mark``."""
+    return len(module.text) if mark in module.text else len(module.text) // 50
+
+
+def _add(found: dict[Path, FileAnalysis], paths: Sequence[Path], more: Sequence[FileAnalysis | None]) -> None:
     message = "the process that analysed the file died; please report it, the file was not linted"
-    results = each(analyse, paths, jobs, lambda path: len(modules[path].text))
-    return [
-        FileAnalysis(path, problems=(Problem(str(path), message),)) if result is None else result
-        for path, result in zip(paths, results, strict=True)
-    ]
-
-
-def _add(found: dict[Path, FileAnalysis], more: Sequence[FileAnalysis]) -> None:
-    for analysis in more:
-        found[analysis.path] = found[analysis.path].and_then(analysis)
+    for path, analysis in zip(paths, more, strict=True):
+        analysis = analysis or FileAnalysis(path, problems=(Problem(str(path), message),))
+        found[path] = found[path].and_then(analysis)
 
 
 def _internal_error(path: Path, error: Exception) -> FileAnalysis:
