@@ -94,7 +94,12 @@ class Classes:
             return "tile-overwritten" if origin.type.kind == "tile" else "component-stored-after-read"
         if loss == "overwritten":
             return None if self._one_statement(item) else "array-overwritten"
-        return {"result": "loop-result-used", "scratch": "kernel-scratch-array", "cut": "early-exit"}[loss]
+        return {
+            "result": "loop-result-used",
+            "scratch": "kernel-scratch-array",
+            "member": "struct-component-store",
+            "cut": "early-exit",
+        }[loss]
 
     def _one_statement(self, item: Lost) -> bool:
         """Whether an augmented assignment reads and overwrites the element: in-place array math."""
@@ -146,7 +151,7 @@ class Classes:
         else:
             labels = self._overwriting(kind, first, attributes)
         for item in items[1:]:
-            if all(span != item.place for span, _ in labels):
+            if all(span.line != item.place.line for span, _ in labels):
                 labels.append((item.place, "read here as well"))
         return Defect(kind, _primary(kind, labels, first), tuple(labels[:6]), attributes)
 
@@ -176,6 +181,13 @@ class Classes:
             labels = [(first.place, "the adjoint needs the element's value, which is not there in the reverse sweep")]
             return labels + ([(root.span, "made here")] if root.span != first.place else [])
         insert = origin.detail
+        if isinstance(insert, Insert) and insert.in_struct:
+            attributes["target"], attributes["variable"] = insert.target, insert.variable
+            attributes["dropped"] = "gradient" if first.reader == origin.index else "value"
+            labels = [
+                (insert.statement, "stored here: the reverse sweep neither repeats this nor goes back through it")
+            ]
+            return labels + [(first.place, "the adjoint needs the value here")] * (first.place != insert.statement)
         if isinstance(insert, Insert):
             attributes["target"], attributes["variable"] = insert.target, insert.variable
             return [
@@ -224,6 +236,8 @@ class Classes:
 
 
 def _primary(kind: str, labels: list[tuple[Span, str]], first: Lost) -> Span:
+    if kind == "struct-component-store":
+        return labels[0][0]
     if kind in _AT_OVERWRITING:
         return next(span for span, text in labels if text == "overwritten here")
     return first.place

@@ -45,11 +45,16 @@ class Facts:
     def all(self) -> Iterator[Fact]:
         """All facts of the definition."""
         yield from self._augmented()
+        stores: set[Span] = set()
         if self._overwrites_handled is False:
             for overwrite in _first_of_each(self._trace, Components(self._trace, self._active).find()):
-                yield self._overwrite(overwrite)
-        lost = list(LostValues(self._knowledge, self._trace, self._active).find())
+                fact = self._overwrite(overwrite)
+                stores.add(fact.location.span)
+                yield fact
+        lost = list(LostValues(self._knowledge, self._trace, self._active, self._overwrites_handled).find())
         for defect in Classes(self._trace).defects(lost):
+            if defect.kind == "component-stored-after-read" and defect.span in stores:
+                continue  # a wrong store already
             labels = [self._label(span, text) for span, text in defect.labels]
             yield self._fact(defect.kind, defect.span, defect.attributes, labels)
         for found in unselected(self._knowledge, self._trace, self._active):

@@ -10,10 +10,13 @@ forward sweep had in these cases, the *losses*:
   update, and the adjoints of the iterations come in the wrong order.
 - ``result``: a local that a dynamic loop sets, after the loop: the loop is not replayed, so it holds what it held
   before.
-- ``mutated``: a local as it was *before* a dynamic loop that sets it, or before one of its components is stored: both
-  change it in place, so that adjoints of earlier operations see the later value. What was computed from it is right.
+- ``mutated``: a local as it was *before* a dynamic loop that sets it, a vector before one of its components is stored,
+  a tile before it is updated: all change it in place, so that adjoints of earlier operations see the later value. What
+  was computed from it is right.
 - ``overwritten``: an array element that is written after it was read: arrays are read as they are at the end.
 - ``scratch``: an array made in the kernel itself, which the replay does not fill.
+- ``member``: a vector that is a member of a local struct, after a component of it was stored: the replay leaves the
+  store out, and the reverse sweep drops the gradient of what was stored.
 
 A value computed from a lost value is lost as well. A ``Lost`` is an adjoint that does something (its operand is
 varied, its result useful) and reads a lost value: as a number, as an index, or through the condition of a branch.
@@ -36,14 +39,20 @@ from warplint.kernels.order import CHOICES, EXTREMA, Order
 from warplint.kernels.trace import Frame, Insert, Operation, Trace
 from warplint.source.project import Definition
 
+_LOSING = EFFECTS | {"insert", "insert_add", "call"}
+
 
 class LostValues:
     """Finds the lost values of one trace."""
 
-    def __init__(self, knowledge: Knowledge, trace: Trace, active: Activity) -> None:
+    def __init__(
+        self, knowledge: Knowledge, trace: Trace, active: Activity, overwrites_handled: bool | None = False
+    ) -> None:
         self._knowledge = knowledge
         self._trace = trace
         self._active = active
+        #: Whether component stores make a new vector each (``enable_vector_component_overwrites``).
+        self._overwrites_handled = overwrites_handled
         self._losses: list[Loss] = []
         count = len(trace.operations)
         #: Bit sets of losses: of a value computed from lost ones, and of the carried variable itself.
@@ -57,7 +66,7 @@ class LostValues:
     def find(self) -> Iterator[Lost]:
         """All lost values, in the order of the operations that read them."""
         trace = self._trace
-        if not any(frame.is_loop for frame in trace.frames) and not self._overwrites_possible():
+        if not any(frame.is_loop for frame in trace.frames) and not self._possible():
             return
         self._spread()
         for operation in trace.operations:
@@ -66,8 +75,9 @@ class LostValues:
         yield from self._order.find()
         yield from Jumps(self._knowledge, trace, self._active).find()
 
-    def _overwrites_possible(self) -> bool:
-        return any(operation.name in EFFECTS or operation.detail == "scratch" for operation in self._trace.operations)
+    def _possible(self) -> bool:
+        """Whether anything in a body without dynamic loops can lose a value."""
+        return any(operation.name in _LOSING or operation.type.kind == "tile" for operation in self._trace.operations)
 
     # --- losses ---
 
@@ -84,7 +94,12 @@ class LostValues:
             if operation.name == "loop" and self._kind(operation) != "undecided":
                 own[operation.index] = self._loss(Loss("carried", operation.index))
                 self._direct[operation.operands[0]] |= self._loss(Loss("mutated", operation.index))
+            elif _in_struct(operation):
+                own[operation.index] = self._loss(Loss("member", operation.index))
             elif operation.name in ("insert", "insert_add"):
+                if self._overwrites_handled is False or operation.name == "insert_add":
+                    self._direct[operation.operands[0]] |= self._loss(Loss("mutated", operation.index))
+            elif operation.name == "tile_assign" or operation.detail == "in place":
                 self._direct[operation.operands[0]] |= self._loss(Loss("mutated", operation.index))
             elif operation.name == "exit" and self._kind(operation) != "undecided":
                 own[operation.index] = self._loss(Loss("result", operation.index))
@@ -125,6 +140,8 @@ class LostValues:
         if operation.name == "induction" and isinstance(operation.detail, int):
             count = len(operation.operands)
             return operation.operands[0:1] + operation.operands[2:] if count > 1 else ()
+        if operation.name == "field":
+            return (self._member(operation),)
         if operation.name != "extract":
             return operation.operands
         parts = layout.parts(self._trace, operation)
@@ -132,6 +149,15 @@ class LostValues:
         if source is not None and source.name == "loop" and self._untouched(source, operation.detail):
             parts = (*parts[:-1], source.operands[0])
         return (*parts, *operation.operands[1:])
+
+    def _member(self, field: Operation) -> int:
+        """The value of a struct's member, or a struct in which no other member was set."""
+        operation = self._trace.operations[field.operands[0]]
+        while operation.name in ("setfield", "copy"):
+            if operation.name == "setfield" and operation.detail == field.detail:
+                return operation.operands[1]
+            operation = self._trace.operations[operation.operands[0]]
+        return operation.index
 
     def _untouched(self, head: Operation, component: object) -> bool:
         """Whether the loop stores only other components of the composite that it carries."""
@@ -151,6 +177,11 @@ class LostValues:
         found = 0
         for position, loss in enumerate(self._losses):
             if bits >> position & 1 and loss.kind == "mutated" and operation.index < loss.origin:
+                insert, component = self._trace.operations[loss.origin].detail, operation.detail
+                if isinstance(insert, Insert) and isinstance(component, tuple):
+                    apart = layout.overlap(insert.component, component) != "same"
+                    if apart:
+                        continue  # it reads another component
                 origin = self._trace.operations[loss.origin].frame
                 if any(not self._trace.inside(origin, loop) for loop in self._trace.loops(operation.frame)):
                     found |= 1 << position
@@ -181,6 +212,8 @@ class LostValues:
             return
         if operation.name == "exit":
             yield from self._first_set(operation)
+        elif _in_struct(operation) and active.varied[operands[-1]] and self._member_used(operation):
+            yield Lost(Loss("member", index), index, index, "value", operation.span)
         for position in activity.receives(self._knowledge, operation):
             operand = operands[position]
             if not active.varied[operand]:
@@ -224,6 +257,31 @@ class LostValues:
                 loss = Loss("result", leaving.index)
                 yield Lost(loss, operation.index, leaving.index, "value", operation.span)
                 return
+
+    def _member_used(self, insert: Operation) -> bool:
+        """Whether the member of a struct that a component was stored to is used later, alone or with the struct."""
+        operations = self._trace.operations
+        #: The structs that hold the member, and under which name.
+        holders: dict[int, object] = {}
+        for _ in range(2):  # the second time round for loops
+            for operation in operations[1:]:
+                operands = operation.operands
+                if operation.name == "setfield" and operands[1] in (insert.index, *holders):
+                    holders[operation.index] = operation.detail
+                    continue
+                held = next((operand for operand in operands if operand in holders), None)
+                if held is None:
+                    continue
+                if operation.name in ("copy", "phi", "loop", "exit") or (
+                    operation.name == "setfield" and operation.detail != holders[held]
+                ):
+                    holders[operation.index] = holders[held]
+                elif operation.name == "field":
+                    if operation.detail == holders[held] and self._active.useful[operation.index]:
+                        return True
+                elif operation.name != "setfield" and operation.name != "jump":
+                    return True
+        return False
 
     def _bounds(self) -> Iterator[Lost]:
         """Loops that run another number of iterations in the reverse sweep."""
@@ -299,3 +357,8 @@ class LostValues:
             if (loss.kind == "mutated" and reader >= loss.origin) or self._harmless(loss, reader):
                 continue
             yield Lost(loss, reader, value, via, place or self._trace.operations[reader].span)
+
+
+def _in_struct(operation: Operation) -> bool:
+    """Whether the operation stores a component of a struct's member."""
+    return isinstance(operation.detail, Insert) and operation.detail.in_struct
