@@ -111,18 +111,11 @@ class Elements:
     def _overwrites(self, load: _Access, store: _Access) -> bool:
         operations = self._trace.operations
         reader, writer = operations[load.operation], operations[store.operation]
-        if self._exclusive(reader, writer):
+        if self._trace.exclusive(reader.frame, writer.frame):
             return False
         if load.offsets == store.offsets:
             return load.operation < store.operation or self._repeated(load, reader, writer)
         return self._neighbours(load, store, reader, writer)
-
-    def _exclusive(self, reader: Operation, writer: Operation) -> bool:
-        """Whether the two stand in opposite arms of one branch."""
-        arms = {frame.condition: frame.arm for frame in self._trace.around(reader.frame) if frame.condition is not None}
-        return any(
-            frame.condition in arms and arms[frame.condition] != frame.arm for frame in self._trace.around(writer.frame)
-        )
 
     def _repeated(self, load: _Access, reader: Operation, writer: Operation) -> bool:
         """Whether an earlier store hits the element again in a later iteration.

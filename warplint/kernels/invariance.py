@@ -15,11 +15,11 @@ class Invariance:
         self._writes: dict[int, set[object]] = {}
 
     def holds(self, index: int, loop: int) -> bool:
-        """Whether a value is the same in every iteration."""
+        """Whether a value is the same in every iteration; for one in an inner loop: whether all its values are."""
         operation = self._trace.operations[index]
         if not self._trace.inside(operation.frame, loop):
             return True
-        if operation.name in ("loop", "exit", "induction", "call", "unknown"):
+        if operation.name in ("loop", "exit", "call", "unknown") or operation.detail == loop:
             return False
         if operation.name == "load" and self._written(loop, operation.operands[0]):
             return False

@@ -44,7 +44,7 @@ class Jumps:
             if operation.index == jump.index or not self._works(operation):
                 continue
             if trace.inside(operation.frame, detail.loop):
-                if not whole and (operation.index > jump.index or self._exclusive(operation, jump)):
+                if not whole and (operation.index > jump.index or trace.exclusive(operation.frame, jump.frame)):
                     continue
             elif detail.kind != "return" or operation.index < jump.index:
                 continue
@@ -97,12 +97,4 @@ class Jumps:
         return any(
             operation.name == "exit" and head.index in operation.operands and self._active.useful[operation.index]
             for operation in self._trace.operations[head.index :]
-        )
-
-    def _exclusive(self, operation: Operation, jump: Operation) -> bool:
-        """Whether the operation never runs in an iteration that jumps."""
-        arms = {frame.condition: frame.arm for frame in self._trace.around(jump.frame) if frame.condition is not None}
-        return any(
-            frame.condition in arms and arms[frame.condition] != frame.arm
-            for frame in self._trace.around(operation.frame)
         )

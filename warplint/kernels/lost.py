@@ -356,6 +356,10 @@ class LostValues:
             bits ^= low
             if (loss.kind == "mutated" and reader >= loss.origin) or self._harmless(loss, reader):
                 continue
+            if loss.overwriter is not None and self._trace.exclusive(
+                self._trace.operations[reader].frame, self._trace.operations[loss.overwriter].frame
+            ):
+                continue
             yield Lost(loss, reader, value, via, place or self._trace.operations[reader].span)
 
 

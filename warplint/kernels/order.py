@@ -44,7 +44,7 @@ class Order:
                 continue
             if len(operation.operands) < 2 or not self._active.varied[operation.operands[1]]:
                 continue
-            if not self._varies(operation.operands[1], operation, set()):
+            if not self._varies(operation.operands[1], operation, set()) and not self._stored_apart(operation, frame):
                 continue
             if self.extremum(operation) or self.choice(operation, any_condition=True):
                 continue
@@ -77,6 +77,24 @@ class Order:
                 self._invariance.holds(operation.operands[at], loop) for at in needed
             ):
                 return True
+        return False
+
+    def _stored_apart(self, head: Operation, loop: int) -> bool:
+        """Whether what comes of the carried value goes to other array elements in each iteration."""
+        reached = {head.index}
+        for operation in self._trace.operations[head.index + 1 :]:
+            if not self._trace.inside(operation.frame, loop):
+                continue
+            operands = operation.operands
+            if operation.name in EFFECTS:
+                if (
+                    operands[-1] in reached
+                    and self._active.active(operands[-1])
+                    and not all(self._invariance.holds(at, loop) for at in operands[1:-1])
+                ):
+                    return True
+            elif any(operands[at] in reached for at in activity.receives(self._knowledge, operation)):
+                reached.add(operation.index)
         return False
 
     def extremum(self, head: Operation) -> frozenset[int]:

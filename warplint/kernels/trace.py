@@ -164,6 +164,11 @@ class Trace:
             frame = self.frames[frame].parent
         return frame == outer
 
+    def exclusive(self, one: int, other: int) -> bool:
+        """Whether two frames are in opposite arms of one branch."""
+        arms = {frame.condition: frame.arm for frame in self.around(one) if frame.condition is not None}
+        return any(frame.condition in arms and arms[frame.condition] != frame.arm for frame in self.around(other))
+
     def root(self, index: int) -> tuple[int, tuple[str, ...]]:
         """The operation that an array value comes from, and the fields passed on the way from it."""
         path: list[str] = []
