@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from warplint.ir.effects import Effect, EffectSummary, Path
@@ -31,12 +31,22 @@ class _Seen:
 
 
 @dataclass(frozen=True, slots=True)
+class Element:
+    """An element of an array parameter (or of an array in it) whose indices are parameters: their positions."""
+
+    array: int
+    fields: tuple[str, ...]
+    indices: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
     """A func as its callers see it.
 
     ``differentiated``: positions of the parameters that get a gradient. ``needs``: for each of them, the positions of
     the parameters whose values its adjoint reads. ``stored``: the positions whose gradient comes from arrays that the
-    func writes. ``writes``: whether it changes arrays.
+    func writes. ``writes``: whether it changes arrays. ``written_elements`` and ``needed_elements``: as far as they are
+    known, the elements that it writes and those whose values its adjoint reads.
     """
 
     returned: Type
@@ -48,6 +58,8 @@ class Summary:
     flows: frozenset[tuple[Path, Path]]
     complete: bool
     trace: Trace | None = None
+    written_elements: tuple[Element, ...] = ()
+    needed_elements: tuple[Element, ...] = ()
 
 
 @dataclass(slots=True)
@@ -121,6 +133,7 @@ class _Summariser:
         self.returned = 0
         self.needs: dict[Path, int] = {}
         self.writes = False
+        self.wanted: set[int] = set()
 
     def run(self) -> Summary:
         for _ in range(4 if self.trace.has_loops else 1):
@@ -169,7 +182,34 @@ class _Summariser:
             frozenset(flows),
             self.trace.complete,
             self.trace,
+            tuple(self._elements(("store", "accumulate", "atomic"))),
+            tuple(self._elements(("load",))),
         )
+
+    def _elements(self, names: tuple[str, ...]) -> Iterator[Element]:
+        operations = self.trace.operations
+        positions = {index: position for position, (_, _, index) in enumerate(self.trace.parameters)}
+        for operation in operations:
+            if operation.name not in names or (names == ("load",) and not self._reaches(operation.index)):
+                continue
+            root, fields = self.trace.root(operation.operands[0])
+            indices: tuple[int, ...] = operation.operands[1:] if names == ("load",) else operation.operands[1:-1]
+            view = operations[operation.operands[0]]
+            while view.name in ("view", "copy"):
+                indices = view.operands[1:] + indices
+                view = operations[view.operands[0]]
+            if root in positions and all(index in positions for index in indices):
+                yield Element(positions[root], fields, tuple(positions[index] for index in indices))
+
+    def _reaches(self, load: int) -> bool:
+        """Whether a value that an adjoint reads is computed from an element."""
+        if not self.wanted:
+            return False
+        reached = {load}
+        for operation in self.trace.operations[load + 1 :]:
+            if not reached.isdisjoint(operation.operands) and operation.name not in ("store", "accumulate", "atomic"):
+                reached.add(operation.index)
+        return not reached.isdisjoint(self.wanted)
 
     # --- paths ---
 
@@ -354,6 +394,7 @@ class _Summariser:
             depends |= self.depends[value]
         if not depends:
             return
+        self.wanted.update(values)
         for path in self.paths.paths(mask):
             self.needs[path] = self.needs.get(path, 0) | depends
         for path in self.paths.paths(depends):

@@ -1,0 +1,186 @@
+"""Array elements that are written after they were read: Warp reads arrays as they are at the end.
+
+Two accesses meet in one element if their indices are equal values, or differ by constants where a loop or the grid of
+threads runs over all of them. Whatever else there is (indices read from arrays, strides) is taken to be apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from warplint.kernels.invariance import Invariance
+from warplint.kernels.knowledge import Knowledge
+from warplint.kernels.losses import EFFECTS
+from warplint.kernels.trace import Operation, Trace
+from warplint.source.project import Definition
+
+#: Threads and iterations further apart than this are no neighbours: launches may well have fewer.
+_NEIGHBOURS = 2
+_ARITHMETIC = frozenset({"constant", "parameter", "tid", "induction", "add", "sub", "mul", "neg", "copy", "field"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """An operation that reads or writes an element. ``bases`` and ``offsets`` make up its indices."""
+
+    operation: int
+    indices: tuple[int, ...]
+    bases: tuple[int, ...]
+    offsets: tuple[int, ...]
+
+
+class Elements:
+    """Finds the overwritten elements of one trace."""
+
+    def __init__(self, knowledge: Knowledge, trace: Trace, invariance: Invariance) -> None:
+        self._knowledge = knowledge
+        self._trace = trace
+        self._invariance = invariance
+
+    def overwritten(self) -> dict[int, int]:
+        """For each load (or call that reads an element): the first operation that overwrites the element later."""
+        found: dict[int, int] = {}
+        stores = list(self._accesses(loads=False))
+        if not stores:
+            return found
+        arrays = {array for array, _ in stores}
+        loads: dict[object, list[_Access]] = {}
+        for array, load in self._accesses(loads=True):
+            if array in arrays:
+                loads.setdefault((array, load.bases), []).append(load)
+        for array, store in stores:
+            for load in loads.get((array, store.bases), ()):
+                if load.operation not in found and self._overwrites(load, store):
+                    found[load.operation] = store.operation
+        return found
+
+    # --- accesses ---
+
+    def _accesses(self, loads: bool) -> Iterator[tuple[object, _Access]]:
+        for operation in self._trace.operations:
+            if operation.name == "call":
+                yield from self._called(operation, loads)
+            elif loads and operation.name == "load":
+                yield self._access(operation, operation.operands[0], operation.operands[1:])
+            elif not loads and operation.name in EFFECTS:
+                yield self._access(operation, operation.operands[0], operation.operands[1:-1])
+
+    def _called(self, operation: Operation, loads: bool) -> Iterator[tuple[object, _Access]]:
+        assert isinstance(operation.detail, Definition)
+        summary = self._knowledge.summarise(operation.detail)
+        if summary is None:
+            return
+        operands = operation.operands
+        for element in summary.needed_elements if loads else summary.written_elements:
+            if max(element.array, *element.indices) < len(operands):
+                indices = tuple(operands[position] for position in element.indices)
+                yield self._access(operation, operands[element.array], indices, element.fields)
+
+    def _access(
+        self, operation: Operation, array: int, indices: tuple[int, ...], fields: tuple[str, ...] = ()
+    ) -> tuple[object, _Access]:
+        operations = self._trace.operations
+        root, path = self._trace.root(array)
+        while operations[array].name in ("view", "copy"):
+            if operations[array].name == "view":
+                indices = operations[array].operands[1:] + indices
+            array = operations[array].operands[0]
+        places = [self._place(index) for index in indices]
+        return (root, (*path, *fields)), _Access(
+            operation.index, indices, tuple(base for base, _ in places), tuple(offset for _, offset in places)
+        )
+
+    def _place(self, index: int) -> tuple[int, int]:
+        """An index as the number of a value, -1 for none, and a constant that is added to it."""
+        operation = self._trace.operations[index]
+        if operation.name == "copy":
+            return self._place(operation.operands[0])
+        if operation.name == "constant" and type(operation.detail) is int:
+            return -1, operation.detail
+        if operation.name in ("add", "sub") and operation.type.kind == "int":
+            left, right = (self._place(operand) for operand in operation.operands)
+            if right[0] == -1:
+                return left[0], left[1] + (right[1] if operation.name == "add" else -right[1])
+            if left[0] == -1 and operation.name == "add":
+                return right[0], right[1] + left[1]
+        return operation.number, 0
+
+    # --- meetings ---
+
+    def _overwrites(self, load: _Access, store: _Access) -> bool:
+        operations = self._trace.operations
+        reader, writer = operations[load.operation], operations[store.operation]
+        if self._trace.exclusive(reader.frame, writer.frame):
+            return False
+        if load.offsets == store.offsets:
+            return load.operation < store.operation or self._repeated(load, reader, writer)
+        return self._neighbours(load, store, reader, writer)
+
+    def _repeated(self, load: _Access, reader: Operation, writer: Operation) -> bool:
+        """Whether an earlier store hits the element again in a later iteration.
+
+        The indices do not change in the loop.
+        """
+        common = set(self._trace.loops(reader.frame)) & set(self._trace.loops(writer.frame))
+        return any(all(self._invariance.holds(at, loop) for at in load.indices) for loop in common)
+
+    def _neighbours(self, load: _Access, store: _Access, reader: Operation, writer: Operation) -> bool:
+        """Whether another thread, or a later iteration, writes the element."""
+        apart = [
+            (base, one - other)
+            for base, one, other in zip(load.bases, load.offsets, store.offsets, strict=True)
+            if one != other
+        ]
+        if len(apart) != 1 or abs(apart[0][1]) > _NEIGHBOURS or apart[0][0] < 0:
+            return False
+        base, distance = apart[0]
+        source = self._trace.operations[base]
+        loop: int | None = None
+        if source.name == "induction" and isinstance(source.detail, int):
+            loop = source.detail
+            step = self._step(source)
+            if step == 0 or distance % step or distance // step < 0:
+                return False
+            if not (self._trace.inside(reader.frame, loop) and self._trace.inside(writer.frame, loop)):
+                return False
+        elif source.name != "tid" and not (source.name == "induction" and isinstance(source.detail, tuple)):
+            return False
+        return self._everywhere(reader.frame, loop) and self._everywhere(writer.frame, loop)
+
+    def _step(self, induction: Operation) -> int:
+        """The constant step of a ``for`` over a range, 0 where it is not known."""
+        assert isinstance(induction.detail, int)
+        if self._trace.frames[induction.detail].kind != "for":
+            return 0
+        if len(induction.operands) < 3:
+            return 1
+        step = self._trace.operations[induction.operands[2]].detail
+        return step if type(step) is int else 0
+
+    def _everywhere(self, frame: int, loop: int | None) -> bool:
+        """Whether a frame runs for a thread (an iteration of ``loop``) and its neighbours alike.
+
+        Conditions that only cut off the ends of a range are fine.
+        """
+        for around in self._trace.around(frame):
+            if around.index == loop:
+                return True
+            if around.condition is not None and not self._cuts_ends(around.condition, around.arm):
+                return False
+        return True
+
+    def _cuts_ends(self, condition: int, arm: bool) -> bool:
+        operation = self._trace.operations[condition]
+        if operation.name == "logic":
+            turned = arm != (operation.detail == "not")
+            return all(self._cuts_ends(operand, turned) for operand in operation.operands)
+        if operation.name != "compare" or operation.detail == ("==" if arm else "!="):
+            return False
+        return all(self._plain(operand) for operand in operation.operands)
+
+    def _plain(self, index: int) -> bool:
+        operation = self._trace.operations[index]
+        if operation.name not in _ARITHMETIC and (operation.name != "unknown" or operation.operands):
+            return False
+        return all(self._plain(operand) for operand in operation.operands)
