@@ -5,7 +5,8 @@
 Signatures come from Warp's registry of built-ins. Which operand *values* an adjoint reads, and which operands get
 a gradient at all, comes from the bodies of the ``adj_*`` functions in Warp's native headers. A built-in whose adjoint
 cannot be read (tiles, queries, library calls) gets no entry for it, and the analysis then assumes that every value is
-needed.
+needed. Which arguments get no gradient although the result depends on them is measured (``tools/severed.py``, some
+minutes).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import warp as wp
+from severed import severed
 from warp._src import context, types
 
 # Types that behave as float32 or int32 do for our questions; the rest of a family adds nothing.
@@ -310,6 +312,17 @@ def main() -> None:
                 for arity, slot in sorted(read.items())
             }
         table[name] = entry_for_name
+    for one in severed():
+        entry_for_name = table[one.name]
+        if one.difference == 0.0:
+            entry_for_name["flat"] = True
+            continue
+        tokens = [token(kind) for kind in one.kinds]
+        positions = next((found for given, found in entry_for_name.setdefault("lacking", []) if given == tokens), None)
+        if positions is None:
+            entry_for_name["lacking"].append([tokens, [one.position]])
+        elif one.position not in positions:
+            positions.append(one.position)
     document = {"warp": wp.__version__, "functions": table}
     lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(entry)}" for name, entry in table.items())
     output.write_text(

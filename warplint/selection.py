@@ -26,7 +26,7 @@ class RuleSelection:
         self._command_line = command_line
         self._configurations = configurations
         self._warp_version = warp_version
-        self._by_configuration: dict[Configuration, frozenset[str]] = {}
+        self._by_configuration: dict[Configuration, tuple[frozenset[str], frozenset[str]]] = {}
         self.problems: list[Problem] = []
 
     def check(self, files: Iterable[Path]) -> None:
@@ -55,7 +55,7 @@ class RuleSelection:
         matcher = Matcher(self._catalogue.rules, self._warp_version())
         found: list[Finding] = []
         for configuration, some in by_configuration.items():
-            found += matcher.findings(some, self._selected(configuration))
+            found += matcher.findings(some, *self._selected(configuration))
         return sorted(found, key=lambda finding: (str(finding.location.path), finding.location.span, finding.rule))
 
     def wanted(self, facts: Iterable[Fact]) -> list[Fact]:
@@ -75,15 +75,15 @@ class RuleSelection:
         self.problems += problems
         return catalogue
 
-    def _selected(self, configuration: Configuration) -> frozenset[str]:
-        """The ids of the rules that apply under ``configuration``."""
+    def _selected(self, configuration: Configuration) -> tuple[frozenset[str], frozenset[str]]:
+        """The ids of the rules that apply under ``configuration``, and of those that are selected one by one."""
         known = self._by_configuration.get(configuration)
         if known is None:
             known = self._by_configuration[configuration] = self._select(configuration)
         return known
 
-    def _select(self, configuration: Configuration) -> frozenset[str]:
-        from warplint.catalogue.selecting import Layer, apply_selectors
+    def _select(self, configuration: Configuration) -> tuple[frozenset[str], frozenset[str]]:
+        from warplint.catalogue.selecting import Layer, apply_selectors, named
 
         file, line = self._known(configuration), self._command_line
         if line.select is not None:
@@ -93,7 +93,7 @@ class RuleSelection:
             Layer((*(part.select or ()), *part.extend_select), part.ignore, only=part.select is not None)
             for part in (file, line)
         ]
-        return apply_selectors(self._catalogue.rules, layers)
+        return apply_selectors(self._catalogue.rules, layers), named(self._catalogue.rules, layers)
 
     def _known(self, configuration: Configuration) -> Selectors:
         """The selectors of a configuration without the words that select nothing, which are complained about."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from warplint.catalogue.rule import Rule
+from warplint.catalogue.rule import Case, Rule
 from warplint.catalogue.versions import VersionRange
 from warplint.ir.facts import Evidence, Fact, Finding, Reach, Severity
 
@@ -22,8 +22,12 @@ class Matcher:
             if warp_version is None or warp_version in VersionRange.parse(rule.warp):
                 self._rules.setdefault(rule.select.fact, []).append(rule)
 
-    def findings(self, facts: Iterable[Fact], selected: frozenset[str]) -> list[Finding]:
+    def findings(
+        self, facts: Iterable[Fact], selected: frozenset[str], named: frozenset[str] = frozenset()
+    ) -> list[Finding]:
         """What the rules whose ids are ``selected`` make of ``facts``: one finding for a rule and a place, sorted.
+
+        ``named`` are the rules that were selected by their own id or name: their cases that are off by default count.
 
         Raises:
             ValueError: the message of a rule quotes an attribute that its facts do not have.
@@ -33,7 +37,10 @@ class Matcher:
             for rule in self._rules.get(fact.kind, ()):
                 if rule.id not in selected or not rule.select.holds(fact.attributes):
                     continue
-                finding = _finding(rule, fact)
+                case = next((case for case in rule.cases if case.holds(fact.attributes)), None)
+                if case is not None and not case.enabled and rule.id not in named:
+                    continue
+                finding = _finding(rule, case, fact)
                 key = (str(fact.location.path), *fact.location.span, rule.id)
                 known = found.get(key)
                 # The same place may be reached more than once, by a tape and by none: the worst counts.
@@ -42,14 +49,17 @@ class Matcher:
         return [found[key] for key in sorted(found)]
 
 
-def _finding(rule: Rule, fact: Fact) -> Finding:
+def _finding(rule: Rule, case: Case | None, fact: Fact) -> Finding:
     try:
         message = rule.message.format_map(fact.attributes)
     except KeyError as error:
         raise ValueError(
             f"{rule.path}: the message quotes {error}, which facts of kind `{fact.kind}` do not have"
         ) from None
-    finding = Finding(rule.id, rule.name, message, _severity(rule.severity, fact.reach), rule.confidence, fact)
+    severity, confidence = rule.severity, rule.confidence
+    if case is not None:
+        severity, confidence = case.severity or severity, case.confidence or confidence
+    finding = Finding(rule.id, rule.name, message, _severity(severity, fact.reach), confidence, fact)
     if rule.probe.kind == "none":
         return replace(finding, evidence=Evidence("unprobed", f"not probed: {rule.probe.reason}"))
     return replace(finding, check=rule.probe.kind)

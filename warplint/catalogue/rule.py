@@ -77,6 +77,23 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True)
+class Case:
+    """Facts that the rule selects and that weigh differently: those that meet every condition in ``where``.
+
+    ``enabled`` False: they are findings only where the rule is selected by its own id or name.
+    """
+
+    where: Mapping[str, Condition]
+    severity: Severity | None = None
+    confidence: Confidence | None = None
+    enabled: bool = True
+
+    def holds(self, attributes: Mapping[str, object]) -> bool:
+        """Whether a fact with these attributes is such a case."""
+        return all(condition.holds(attributes.get(name)) for name, condition in self.where.items())
+
+
+@dataclass(frozen=True, slots=True)
 class Fix:
     """How the defect is repaired: ``recipe`` names the way, ``help`` tells it in a sentence or two."""
 
@@ -104,7 +121,10 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule. ``warp`` is the range of Warp versions that have the defect; ``path`` the file it was read from."""
+    """One rule. ``warp`` is the range of Warp versions that have the defect; ``path`` the file it was read from.
+
+    The first of ``cases`` that holds for a fact says how much it weighs.
+    """
 
     id: str
     name: str
@@ -121,3 +141,4 @@ class Rule:
     examples: tuple[Example, ...]
     path: Path
     enabled: bool = True
+    cases: tuple[Case, ...] = ()

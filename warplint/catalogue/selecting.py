@@ -58,6 +58,13 @@ def apply_selectors(rules: Iterable[Rule], layers: Iterable[Layer]) -> frozenset
     )
 
 
+def named(rules: Iterable[Rule], layers: Iterable[Layer]) -> frozenset[str]:
+    """The ids of the rules that some layer selects by their own id or name."""
+    words = {word.strip() for layer in layers for word in layer.selected}
+    upper, lower = {word.upper() for word in words}, {word.lower() for word in words}
+    return frozenset(rule.id for rule in rules if rule.id in upper or rule.name in lower)
+
+
 def problem_with(word: str, rules: tuple[Rule, ...]) -> str | None:
     """Why ``word`` selects nothing, and what may have been meant; None if it selects a rule or is a family."""
     try:

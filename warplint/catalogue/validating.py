@@ -18,6 +18,7 @@ from warplint.catalogue.rule import (
     FIX_SAFETIES,
     PROBES,
     SEVERITIES,
+    Case,
     Condition,
     Example,
     Fix,
@@ -49,7 +50,7 @@ _REQUIRED = (
     "references",
     "examples",
 )
-_OPTIONAL = ("enabled",)
+_OPTIONAL = ("enabled", "cases")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +145,7 @@ def build_rule(document: object, path: Path) -> Rule | tuple[Mistake, ...]:
         examples=_examples(check, values),
         path=path,
         enabled=_enabled(check, values),
+        cases=_cases(check, values),
     )
     return tuple(check.mistakes) or rule
 
@@ -170,18 +172,46 @@ def _selection(check: _Checker, values: Mapping[str, object]) -> Selection:
         return Selection("")
     select = check.mapping(values["select"], ("select",), ("fact",), ("where",))
     fact = check.matching(select, "fact", _KEBAB, "words in lower case joined by `-`", ("select",))
-    where = select.get("where", {})
+    return Selection(fact, _where(check, select.get("where", {}), ("select", "where")))
+
+
+def _where(check: _Checker, where: object, outer: tuple[str, ...]) -> Mapping[str, Condition]:
     if not isinstance(where, dict):
-        check.complain(("select", "where"), "must be a mapping from attributes to conditions")
-        where = {}
+        check.complain(outer, "must be a mapping from attributes to conditions")
+        return {}
     conditions = {}
     for name, condition in where.items():
-        keys = ("select", "where", str(name))
+        keys = (*outer, str(name))
         if not isinstance(name, str) or not _ATTRIBUTE.fullmatch(name):
             check.complain(keys, "is not the name of an attribute: lower case, digits and `_`")
             continue
         conditions[name] = _condition(check, condition, keys)
-    return Selection(fact, conditions)
+    return conditions
+
+
+def _cases(check: _Checker, values: Mapping[str, object]) -> tuple[Case, ...]:
+    given = values.get("cases", [])
+    if not isinstance(given, list):
+        check.complain(("cases",), "must be a list of mappings with `where` and what is different then")
+        return ()
+    cases = []
+    for item in given:
+        outer = ("cases",)
+        parts = check.mapping(item, outer, ("where",), ("severity", "confidence", "enabled"))
+        enabled = parts.get("enabled", True)
+        if not isinstance(enabled, bool):
+            check.complain((*outer, "enabled"), "must be true or false")
+        if len(parts) < 2:
+            check.complain(outer, "must say what is different: `severity`, `confidence` or `enabled`")
+        cases.append(
+            Case(
+                _where(check, parts.get("where", {}), (*outer, "where")),
+                cast("Severity | None", check.choice(parts, "severity", SEVERITIES, outer) or None),
+                cast("Confidence | None", check.choice(parts, "confidence", CONFIDENCES, outer) or None),
+                enabled is not False,
+            )
+        )
+    return tuple(cases)
 
 
 def _condition(check: _Checker, value: object, keys: tuple[str, ...]) -> Condition:

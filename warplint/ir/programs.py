@@ -154,7 +154,10 @@ Operation = Union[Allocate, Launch, Copy, Fill, TapeBegin, TapeEnd, Backward, Ze
 #: What a probe compares. ``gradient``: the tape's gradient against finite differences of the objective.
 #: ``horizon``: the gradient summed over per-window tapes against finite differences of the whole horizon.
 #: ``chain``: the gradient with the program as it is and with ``flagged`` allocations given ``requires_grad=True``.
-Check = Literal["gradient", "finite-adjoint", "zero-adjoint", "horizon", "chain", "compile"]
+#: ``finite-adjoint``: whether the gradient is finite where the result is. ``zero-adjoint``: an input moves the result,
+#: and the tape says that it does not. ``replay``: whether ``backward()`` changes what arrays hold. ``compile``: whether
+#: Warp refuses the definitions.
+Check = Literal["gradient", "finite-adjoint", "zero-adjoint", "replay", "horizon", "chain", "compile"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,17 +6,19 @@ project as long as the project lives.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path as FilePath
 
 from warplint.ir.effects import EffectSummary, KernelUse
 from warplint.ir.facts import Fact
 from warplint.kernels import activity
+from warplint.kernels.adjoint_facts import AdjointFacts, declared
 from warplint.kernels.callers import Callers
 from warplint.kernels.constants import Closure
 from warplint.kernels.execute import execute
 from warplint.kernels.facts import Facts
 from warplint.kernels.knowledge import WARP_VERSION, Knowledge
+from warplint.kernels.numeric import Place
 from warplint.kernels.options import Options
 from warplint.kernels.relevant import Relevant
 from warplint.kernels.summaries import Summaries, effect_summary
@@ -41,6 +43,8 @@ class Analysis:
                 role = self.knowledge.decorations.role(definition)
                 if role in ("kernel", "func"):
                     yield from self._definition(definition, role == "kernel")
+                elif role in ("func_grad", "func_replay"):
+                    yield from declared(self.knowledge, self.callers, definition, role)
 
     def _definition(self, definition: Definition, kernel: bool) -> Iterator[Fact]:
         options = self.knowledge.decorations.options(definition)
@@ -81,7 +85,7 @@ class Analysis:
             return
         positions = self.callers.sources(definition)
         inputs = None if positions is None else {trace.parameters[p][2] for p in positions if p < len(trace.parameters)}
-        yield from self._facts(trace, inputs, closure, options, differentiated)
+        yield from self._facts(trace, inputs, closure, options, differentiated, self.callers.places(trace))
 
     def _facts(
         self,
@@ -90,11 +94,16 @@ class Analysis:
         closure: Closure,
         options: Options,
         callers: Iterable[Definition],
+        places: Sequence[Place] | None = None,
     ) -> Iterator[Fact]:
         constant = activity.without_gradient(self.knowledge, trace)
         active = activity.analyse(self.knowledge, trace, None if inputs is None else frozenset(inputs), constant)
-        facts = Facts(self.knowledge, trace, active, closure, tuple(callers), options.component_overwrites)
-        yield from facts.all()
+        given = (self.knowledge, trace, active, closure, tuple(callers), options.component_overwrites, places)
+        yield from Facts(*given).all()
+        adjoints = AdjointFacts(*given)
+        yield from adjoints.all()
+        if self.knowledge.decorations.role(trace.definition) == "kernel":
+            yield from adjoints.effects()
 
     def effects(self, definition: Definition) -> EffectSummary | None:
         """The effects of a kernel or func, None for anything else."""

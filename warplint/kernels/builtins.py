@@ -79,6 +79,10 @@ LINEAR = frozenset(
 _NO_GRADIENT = frozenset({"compare", "logic", "int", "constant", "parameter", "induction", "unknown", "floordiv"})
 
 
+#: Operations that give integers and truth values, which Warp does not differentiate.
+_FLAT = frozenset({"int", "compare", "floordiv"})
+
+
 @cache
 def _table() -> dict[str, Any]:
     functions: dict[str, Any] = json.loads(Path(__file__).with_name("builtins.json").read_text(encoding="utf-8"))[
@@ -126,6 +130,21 @@ def receives(name: str, count: int) -> tuple[int, ...]:
     if read is not None:
         return tuple(int(index) for index in read)
     return tuple(range(count))
+
+
+def flat(name: str) -> bool:
+    """Whether the operation's result is piecewise constant, so that its derivative is truly zero."""
+    entry = _table().get(name)
+    return name in _FLAT or bool(entry and entry.get("flat"))
+
+
+def lacking(name: str, arguments: tuple[Type, ...]) -> tuple[int, ...]:
+    """The positions of the operands that get no gradient although the true derivative is not zero, as measured."""
+    entry = _table().get(name)
+    for tokens, positions in entry.get("lacking", ()) if entry else ():
+        if len(tokens) == len(arguments) and all(map(_is, tokens, arguments)):
+            return tuple(positions)
+    return ()
 
 
 @cache
@@ -195,6 +214,11 @@ def _matches(token: str, type_: Type) -> bool:
             return False
         return not expected.shape or not type_.shape or expected.shape == type_.shape
     return True
+
+
+def _is(token: str, type_: Type) -> bool:
+    """Whether a type is known to be what the token says."""
+    return type_.kind not in ("generic", "unknown") and _matches(token, type_)
 
 
 def arithmetic(name: str, left: Type, right: Type) -> Type:

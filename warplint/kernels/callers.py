@@ -9,8 +9,17 @@ from warplint.kernels import activity
 from warplint.kernels.constants import mentions
 from warplint.kernels.execute import execute
 from warplint.kernels.knowledge import Knowledge
+from warplint.kernels.numeric import Place
 from warplint.kernels.options import decorated
+from warplint.kernels.trace import Operation, Trace
 from warplint.source.project import Definition
+
+#: More calls of a func than this are not looked at one by one.
+_PLACES = 24
+
+#: What leaves a value free to be any number where its operands are: a caller that passes such a value says nothing
+#: about the func's parameter.
+_FREE = frozenset({"load", "parameter", "add", "sub", "mul", "neg", "pos", "copy", "construct", "extract", "field"})
 
 
 class Callers:
@@ -102,3 +111,74 @@ class Callers:
                     found |= {at for at, operand in enumerate(operation.operands) if active.varied[operand]}
         self._sources[key] = frozenset(found)
         return self._sources[key]
+
+    def places(self, trace: Trace, depth: int = 0) -> tuple[Place, ...]:
+        """The body of a func as its callers run it, once for each call that is differentiated.
+
+        By itself, with any values for its parameters, where a caller is not known or there are too many.
+        """
+        alone = (Place(trace),)
+        callers = self.direct(trace.definition)
+        if not callers or depth > 3:
+            return alone
+        found: list[Place] = []
+        for caller in callers:
+            decorations = self._knowledge.decorations
+            kernel = decorations.role(caller) == "kernel"
+            if (kernel and decorations.options(caller).backward is False) or decorations.custom_adjoint(caller):
+                continue
+            outer = execute(self._knowledge, caller, self._knowledge.factories.closures(caller)[0])
+            if outer is None:
+                return alone
+            for around in (Place(outer),) if kernel else self.places(outer, depth + 1):
+                for operation in outer.operations:
+                    if operation.name == "call" and operation.detail == trace.definition:
+                        arguments = _arguments(trace, around, operation)
+                        found.append(Place(trace, arguments, (around, operation.index)))
+            if len(found) > _PLACES:
+                return alone
+        return tuple(found)
+
+
+def _arguments(trace: Trace, around: Place, call: Operation) -> dict[str, tuple[Place, int]]:
+    """The values that a call gives to parameters, as far as they say anything about them: constants, and all where
+    some are bounded or the call is guarded."""
+    names = [name for name, _, _ in trace.parameters]
+    passed = {name: (around, operand) for name, operand in zip(names, call.operands, strict=False)}
+    fixed = {name: value for name, value in passed.items() if around.trace.operations[value[1]].name == "constant"}
+    told = _guarded(around, call.index) or any(not _free(*value) for name, value in passed.items() if name not in fixed)
+    return passed if told else fixed
+
+
+def _free(place: Place, index: int) -> bool:
+    """Whether a value can be any number, as far as can be seen: arithmetic on what the kernel is given."""
+    stack = [(place, index)]
+    given = False
+    steps = 0
+    while stack and steps < 60:
+        steps += 1
+        here, at = stack.pop()
+        operation = here.trace.operations[at]
+        if operation.name == "parameter" and str(operation.detail) in here.arguments:
+            stack.append(here.arguments[str(operation.detail)])
+            continue
+        if operation.name in ("load", "parameter"):
+            given = True
+            continue
+        if operation.name == "constant":
+            continue
+        if operation.name not in _FREE or (operation.name == "mul" and len(set(operation.operands)) == 1):
+            return False
+        stack.extend((here, operand) for operand in operation.operands)
+    return given
+
+
+def _guarded(place: Place, index: int) -> bool:
+    """Whether a branch stands around an operation, or around a call that leads to it."""
+    while True:
+        frame = place.trace.operations[index].frame
+        if any(around.condition is not None for around in place.trace.around(frame)):
+            return True
+        if place.caller is None:
+            return False
+        place, index = place.caller

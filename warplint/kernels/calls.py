@@ -7,7 +7,7 @@ from dataclasses import replace
 from warplint.ir import syntax as ir
 from warplint.kernels import builtins
 from warplint.kernels.expressions import Expressions
-from warplint.kernels.trace import Write
+from warplint.kernels.trace import Opaque, Write
 from warplint.kernels.types import BOOL, FLOAT, GENERIC, INT, QUAT, TRANSFORM, UNKNOWN_TYPE, Type, array, named, vector
 from warplint.source.project import UNKNOWN, Definition, External, ParameterRef, Value
 
@@ -27,6 +27,8 @@ class Calls(Expressions):
             return self._opaque_call(node)
         if isinstance(callee, ir.Attribute) and self._rooted_in_local(callee):
             return self._opaque_call(node)
+        if isinstance(callee, ir.Call):
+            return self._derivative(node, callee)
         found = self.project.resolve(self.module, callee, self.definition.scope)
         if isinstance(found, External):
             return self._external(node, found.name)
@@ -56,6 +58,15 @@ class Calls(Expressions):
         self.incomplete()
         self.memory_changed()
         return self.unknown(node.span, self._arguments(node))
+
+    def _derivative(self, node: ir.Call, inner: ir.Call) -> int:
+        """``wp.grad(f)(x)``, or a call of something else that a call returns."""
+        scope = self.definition.scope
+        if self.project.external(self.module, inner.func, scope) != "warp.grad" or not inner.args:
+            return self._opaque_call(node)
+        arguments = self._arguments(node)
+        type_ = self.type_of(arguments[0]) if len(arguments) == 1 else UNKNOWN_TYPE
+        return self.emit("unknown", arguments, type_, node.span, Opaque("grad", self.text(inner.args[0])))
 
     def _construct(self, node: ir.Call, type_: Type) -> int:
         keep = [keyword for keyword in node.keywords if keyword.name not in ("dtype", "length", "shape")]
@@ -176,7 +187,7 @@ class Calls(Expressions):
             self.incomplete()
             self.memory_changed()
             returned = self.knowledge.types.annotation(found.module, found.node.returns, found.scope)
-            return self.unknown(node.span, arguments, returned)
+            return self.emit("unknown", arguments, returned, node.span, Opaque("native", found.node.name, found))
         summary = self.knowledge.summarise(found)
         if summary is None or summary.writes:
             self.memory_changed()

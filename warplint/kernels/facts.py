@@ -2,45 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from warplint.ir.facts import Fact, Label
-from warplint.ir.programs import DefinitionRef, KernelProgram
-from warplint.ir.spans import Location, Span
-from warplint.kernels.activity import Activity
-from warplint.kernels.classes import SPELLED, Classes
+from warplint.ir.facts import Fact
+from warplint.ir.spans import Span
+from warplint.kernels.classes import Classes
 from warplint.kernels.components import Components, Overwrite
-from warplint.kernels.constants import Closure
-from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.losses import written
 from warplint.kernels.lost import LostValues
-from warplint.kernels.singular import Unselected, unselected
-from warplint.kernels.text import source
+from warplint.kernels.making import Maker
 from warplint.kernels.trace import Insert, Trace
-from warplint.source.project import Definition
 
 
-class Facts:
+class Facts(Maker):
     """Makes the facts of one trace."""
-
-    def __init__(
-        self,
-        knowledge: Knowledge,
-        trace: Trace,
-        active: Activity,
-        closure: Closure,
-        callers: Sequence[Definition],
-        overwrites_handled: bool | None,
-    ) -> None:
-        self._knowledge = knowledge
-        self._trace = trace
-        self._active = active
-        self._overwrites_handled = overwrites_handled
-        definition = trace.definition
-        self._path = definition.module.path
-        self._definition = definition
-        self._kernel = DefinitionRef(self._path, definition.qualname, dict(closure))
-        self._callers = tuple(DefinitionRef(caller.module.path, caller.qualname) for caller in callers)
 
     def all(self) -> Iterator[Fact]:
         """All facts of the definition."""
@@ -57,16 +32,6 @@ class Facts:
                 continue  # a wrong store already
             labels = [self._label(span, text) for span, text in defect.labels]
             yield self._fact(defect.kind, defect.span, defect.attributes, labels)
-        for found in unselected(self._knowledge, self._trace, self._active):
-            yield self._unselected(found)
-
-    def _fact(self, kind: str, span: Span, attributes: dict[str, object], labels: list[Label]) -> Fact:
-        location = Location(self._path, span)
-        program = KernelProgram(self._kernel, (location,), self._callers)
-        return Fact(kind, location, attributes, tuple(labels), self._definition.qualname, program=program)
-
-    def _label(self, span: Span, text: str) -> Label:
-        return Label(Location(self._path, span), text)
 
     # --- array elements updated in place ---
 
@@ -129,27 +94,6 @@ class Facts:
         if insert.attribute and insert.operator in ("+=", "-="):
             kind = "attribute-component-accumulate"
         return self._fact(kind, span, attributes, labels)
-
-    # --- where ---
-
-    def _unselected(self, found: Unselected) -> Fact:
-        call = self._trace.operations[found.where]
-        labels = [
-            self._label(call.span, "both operands are computed, and both are differentiated"),
-            Label(found.place, f"{found.description} where it is not selected"),
-        ]
-        attributes: dict[str, object] = {
-            "operation": SPELLED.get(found.operation, found.operation),
-            "operand": found.operand,
-            "condition": self._text(self._trace.operations[call.operands[found.condition]].span),
-            "singular": found.description,
-            "function": call.name,
-            "active": True,
-        }
-        return self._fact("unselected-branch", call.span, attributes, labels)
-
-    def _text(self, span: Span) -> str:
-        return source(self._definition.module, span)
 
 
 def _first_of_each(trace: Trace, found: Iterator[Overwrite]) -> Iterator[Overwrite]:

@@ -24,11 +24,22 @@ _LARGEST = 3.4e38
 
 
 class Place:
-    """A trace, and for a called func the values of its parameters: where operations are evaluated."""
+    """A trace, and for a called func the call and the values of its parameters: where operations are evaluated.
 
-    def __init__(self, trace: Trace, arguments: dict[str, tuple[Place, int]] | None = None, depth: int = 0) -> None:
+    ``caller`` is the place of the call and its operation there. ``arguments`` leaves out parameters whose values are
+    anything that the caller may pass.
+    """
+
+    def __init__(
+        self,
+        trace: Trace,
+        arguments: dict[str, tuple[Place, int]] | None = None,
+        caller: tuple[Place, int] | None = None,
+        depth: int = 0,
+    ) -> None:
         self.trace = trace
         self.arguments = arguments or {}
+        self.caller = caller
         self.depth = depth
         self.calls: dict[int, Place | None] = {}
 
@@ -49,7 +60,7 @@ class Evaluator:
         if summary is not None and summary.trace is not None and place.depth < 4:
             names = [name for name, _, _ in summary.trace.parameters]
             arguments = {name: (place, operand) for name, operand in zip(names, operation.operands, strict=False)}
-            result = Place(summary.trace, arguments, place.depth + 1)
+            result = Place(summary.trace, arguments, (place, operation.index), place.depth + 1)
         place.calls[operation.index] = result
         return result
 

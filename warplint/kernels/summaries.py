@@ -47,6 +47,8 @@ class Summary:
     the parameters whose values its adjoint reads. ``stored``: the positions whose gradient comes from arrays that the
     func writes. ``writes``: whether it changes arrays. ``written_elements`` and ``needed_elements``: as far as they are
     known, the elements that it writes and those whose values its adjoint reads.
+    ``repeats``: the arrays that it changes once more if it runs
+    once more, because it adds to their elements or computes these from themselves.
     """
 
     returned: Type
@@ -54,6 +56,7 @@ class Summary:
     needs: Mapping[int, tuple[int, ...]]
     stored: tuple[int, ...]
     writes: bool
+    repeats: frozenset[Path]
     effects: tuple[Effect, ...]
     flows: frozenset[tuple[Path, Path]]
     complete: bool
@@ -134,6 +137,7 @@ class _Summariser:
         self.needs: dict[Path, int] = {}
         self.writes = False
         self.wanted: set[int] = set()
+        self.repeats: set[Path] = set()
 
     def run(self) -> Summary:
         for _ in range(4 if self.trace.has_loops else 1):
@@ -178,6 +182,7 @@ class _Summariser:
             {position: tuple(sorted(wanted)) for position, wanted in needs.items()},
             tuple(stored),
             self.writes,
+            frozenset(self.repeats),
             effects,
             frozenset(flows),
             self.trace.complete,
@@ -308,13 +313,37 @@ class _Summariser:
         self.writes = True
         if operation.name == "accumulate":
             seen.accumulates = True
+            self.repeats.add(path)
         elif operation.name == "store":
+            if self.depends[operation.operands[-1]] & self.paths.bit(path) and self._from_itself(index):
+                self.repeats.add(path)
             if not seen.reads and not seen.writes and self._unconditional(operation.frame):
                 seen.covers = not getattr(operation.detail, "partial", False)
             seen.writes = True
         else:
             seen.reads = seen.writes = True
         self.stored[path] = self.stored.get(path, 0) | self.flows[operation.operands[-1]]
+
+    def _from_itself(self, index: int) -> bool:
+        """Whether an element is computed from what it held before: not so if it is computed from other elements."""
+        operations = self.trace.operations
+
+        def element(array: int, indices: tuple[int, ...]) -> object:
+            return (self.trace.root(array), tuple(operations[operand].number for operand in indices))
+
+        array, *indices, value = operations[index].operands
+        target = element(array, tuple(indices))
+        stack, seen = [value], set[int]()
+        while stack:
+            at = stack.pop()
+            if at in seen:
+                continue
+            seen.add(at)
+            operation = operations[at]
+            if operation.name == "load" and element(operation.operands[0], operation.operands[1:]) == target:
+                return True
+            stack.extend(operation.operands)
+        return False
 
     def _unconditional(self, frame: int) -> bool:
         return all(around.kind in ("body", "rest") for around in self.trace.around(frame))
@@ -359,6 +388,8 @@ class _Summariser:
             seen.accumulates |= effect.accumulates
             seen.needed |= effect.needed
         self.writes |= summary.writes
+        if summary.repeats and self.knowledge.decorations.custom_replay(operation.detail) is None:
+            self.repeats.update(there for there in map(outer, summary.repeats) if there is not None)
         flows = 0
         for source, target in summary.flows:
             if target == RESULT:

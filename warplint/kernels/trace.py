@@ -11,7 +11,7 @@ name           operands                    meaning
 =============  ==========================  ==========================================================================
 parameter      --                          detail: its name
 constant       --                          detail: the value, or UNKNOWN where only its constancy is known
-unknown        whatever it was made from   something that the analysis does not follow
+unknown        whatever it was made from   something that the analysis does not follow; detail: an ``Opaque``
 compare        left, right                 detail: the operator
 logic          values                      detail: ``and``, ``or``, ``not``
 copy           value                       another name for a value
@@ -111,6 +111,15 @@ class Jump:
 
     kind: Literal["break", "continue", "return"]
     loop: int
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """A call that the analysis does not look into: of ``wp.grad(name)``, or of a native function."""
+
+    function: Literal["grad", "native"]
+    name: str
+    definition: Definition | None = None
 
 
 # Not frozen: the second operand of a ``loop`` is known only at the loop's end.

@@ -20,6 +20,10 @@ _DISAGREEING = 2
 _DISAGREEING_THREADS = 4
 _SINGULAR = 4
 _DIRECTED = 16
+# Input sets at which an input that matters has a zero derivative, and at which backward() changes an array or none.
+_SILENT = 6
+_REPEATING = 2
+_NOT_REPEATING = 8
 # Input sets that another device repeats.
 _REPEATED = 4
 
@@ -36,6 +40,8 @@ class Account:
         # a gradient that is not finite was seen, at a point where finite differences do not say what it should be
         self.endless = False
         self._ran: set[int] = set()
+        # inputs that were seen to have a derivative
+        self._moving: set[str] = set()
         self.reasons: Counter[str] = Counter()
         self.wrong: list[dict[str, Any]] = []
         self.right: list[dict[str, Any]] = []
@@ -76,6 +82,10 @@ class Account:
             self.reasons[found["problem"]] += 1
         elif self.check == "finite-adjoint":
             self._add_directed(profile, found["compared"], found["hits"])
+        elif self.check == "zero-adjoint":
+            self._add_silent(profile, found["compared"])
+        elif self.check == "replay":
+            self._add_repeated(profile, found["compared"])
         else:
             self._add(profile, found["compared"], found["hits"])
 
@@ -93,6 +103,36 @@ class Account:
             self._covers(profile, hits)
             if len(self.right) >= _DIRECTED and not self.missing() and not self.endless:
                 self.verdict = self._refuted()
+
+    def _add_silent(self, profile: Profile, compared: list[dict[str, Any]]) -> None:
+        """An input that moves the result at several input sets, and has a derivative of zero at all of them."""
+        moving = {one["input"] for one in compared if one["verdict"] == "right"}
+        self._moving |= moving
+        self.wrong.append({"profile": profile, "wrong": [one for one in compared if one["verdict"] == "wrong"]})
+        self.wrong = [
+            {**group, "wrong": kept}
+            for group in self.wrong
+            if (kept := [one for one in group["wrong"] if one["input"] not in self._moving])
+        ]
+        if moving:
+            self.right.append({"profile": profile, "compared": compared})
+        if not compared:
+            self.reasons["no output depends on a float input at the inputs drawn"] += 1
+        if len(self.wrong) >= _SILENT:
+            self.verdict = self._confirmed()
+        elif len(self.right) >= _AGREEING and not self.wrong:
+            self.verdict = self._refuted()
+
+    def _add_repeated(self, profile: Profile, compared: list[dict[str, Any]]) -> None:
+        wrong = [one for one in compared if one["verdict"] == "wrong"]
+        if wrong:
+            self.wrong.append({"profile": profile, "wrong": wrong})
+        else:
+            self.right.append({"profile": profile, "compared": compared})
+        if len(self.wrong) >= _REPEATING:
+            self.verdict = self._confirmed()
+        elif len(self.right) >= _NOT_REPEATING and not self.wrong:
+            self.verdict = self._refuted()
 
     def _add(self, profile: Profile, compared: list[dict[str, Any]], hits: dict[str, int] | None) -> None:
         wrong = [one for one in compared if one["verdict"] == "wrong"]
@@ -139,6 +179,8 @@ class Account:
         """The verdict, or the third answer with its reason. ``shared`` counts what made input sets fail."""
         if self.verdict is not None:
             return self.verdict
+        if self.wrong and self.check == "zero-adjoint":
+            return inconclusive("an input without a derivative moves the result, but only at few inputs")
         if self.wrong:
             if self.suspects_race:
                 return inconclusive(
@@ -163,7 +205,11 @@ class Account:
         worst = max((one for group in self.wrong for one in group["wrong"]), key=_gap)
         tape, difference = worst["tape"], worst["finite_difference"]
         point = f"d/d {worst['label']}"
-        if not _finite(tape):
+        if self.check == "zero-adjoint":
+            detail = f"{point} is 0 on the tape, and the result changes by {difference:.6g} as the input moves"
+        elif self.check == "replay":
+            detail = f"`{worst['label']}` holds {difference:.6g} before backward() and {tape:.6g} after it"
+        elif not _finite(tape):
             truth = f"the result is finite and finite differences give {difference:.6g}"
             detail = f"{point} is {tape} on the tape where {truth}"
         else:
@@ -178,7 +224,11 @@ class Account:
 
     def _refuted(self) -> dict[str, Any]:
         numbers: dict[str, Any] = {"inputs": len(self.right)}
-        if self.check == "finite-adjoint":
+        if self.check == "zero-adjoint":
+            detail = f"every input that moves the result has a derivative at {len(self.right)} sets of inputs"
+        elif self.check == "replay":
+            detail = f"backward() changes no array at {len(self.right)} sets of inputs"
+        elif self.check == "finite-adjoint":
             detail = f"the gradient stays finite at {len(self.right)} sets of inputs with zeros, ties and large numbers"
         else:
             detail = f"tape and finite differences agree at {len(self.right)} sets of inputs that run the flagged line"

@@ -277,7 +277,7 @@ class Experiment:
         says nothing about the kernel and is left out.
         """
         rank = leaf.array.ndim
-        own = self._own(leaf, name)
+        own = self.own(leaf, name)
         passive = np.zeros(initial.shape) if own is None else self.weights[own].reshape(initial.shape)
         touched = np.zeros(initial.shape, dtype=bool) if own is None else self._touched(leaf, name, initial, own)
         everything = list(np.ndindex(*initial.shape))
@@ -301,7 +301,7 @@ class Experiment:
         half = _COMPARED // 2
         return silent[: max(half, _COMPARED - len(loud))] + loud[: max(half, _COMPARED - len(silent))]
 
-    def _own(self, leaf: Leaf, name: str) -> slice | None:
+    def own(self, leaf: Leaf, name: str) -> slice | None:
         """Where the outputs hold this leaf's own contents, None if it is no output."""
         offset = 0
         for other, field_name in self.outputs:

@@ -17,6 +17,7 @@ import warp as wp
 
 from warplint.probe.worker import isolate
 from warplint.probe.worker.account import Account, inconclusive, may_race
+from warplint.probe.worker.checks import repeated, silent
 from warplint.probe.worker.compat import flush_c
 from warplint.probe.worker.experiment import Experiment
 from warplint.probe.worker.handles import Unsupported
@@ -64,6 +65,8 @@ class KernelJob:
 
     def run(self) -> dict[str, Any]:
         """``verdicts``: one for each mark, as JSON."""
+        if self.check == "compile":
+            return {"verdicts": [self._compiles()] * len(self.marks)}
         verdicts: list[dict[str, Any] | None] = [None] * len(self.marks)
         for position, target in enumerate(self.plan["targets"]):
             # leave time for the callers where the func itself cannot be decided
@@ -75,6 +78,18 @@ class KernelJob:
             if all(found is not None and found["verdict"] != "inconclusive" for found in verdicts):
                 break
         return {"verdicts": verdicts}
+
+    def _compiles(self) -> dict[str, Any]:
+        """Whether Warp refuses the definitions."""
+        try:
+            for target in self.plan["targets"]:
+                for choice in self.choices(target)[:1]:
+                    self.compiled(target, choice)
+        except DoesNotCompile as error:
+            return {"verdict": "confirmed", "detail": str(error), "numbers": {}}
+        except Unsupported as error:
+            return inconclusive(str(error))
+        return {"verdict": "refuted", "detail": "Warp compiles it", "numbers": {}}
 
     def _target(self, target: str, verdicts: list[dict[str, Any] | None], deadline: float) -> dict[int, dict[str, Any]]:
         """Verdicts on the marks that are still open, from one kernel or func."""
@@ -253,7 +268,12 @@ class KernelJob:
         experiment = Experiment(kernel, arguments, self.device, profile.seed)
         stage.set("forward")
         experiment.launch()
-        comparison = experiment.compare(stage, directed=profile.directed)
+        if self.check == "zero-adjoint":
+            comparison = silent(experiment, stage)
+        elif self.check == "replay":
+            comparison = repeated(experiment, stage)
+        else:
+            comparison = experiment.compare(stage, directed=profile.directed)
         return {
             "hits": hits,
             "problem": comparison.problem,
