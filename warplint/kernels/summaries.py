@@ -28,6 +28,7 @@ class _Seen:
     accumulates: bool = False
     needed: bool = False
     covers: bool = False
+    placed: int = 0  # the inputs that the indices of stores depend on
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class Summary:
 
     ``differentiated``: positions of the parameters that get a gradient. ``needs``: for each of them, the positions of
     the parameters whose values its adjoint reads. ``stored``: the positions whose gradient comes from arrays that the
-    func writes. ``writes``: whether it changes arrays.
+    func writes. ``writes``: whether it changes arrays. ``wanted``: the same as ``needs`` by paths.
     """
 
     returned: Type
@@ -48,6 +49,7 @@ class Summary:
     flows: frozenset[tuple[Path, Path]]
     complete: bool
     trace: Trace | None = None
+    wanted: frozenset[tuple[Path, Path]] = frozenset()
 
 
 @dataclass(slots=True)
@@ -98,6 +100,7 @@ def effect_summary(knowledge: Knowledge, trace: Trace, active: Activity, backwar
         frozenset((source, target) for source, target in summary.flows if target != RESULT),
         backward,
         summary.complete,
+        summary.wanted,
     )
 
 
@@ -150,6 +153,7 @@ class _Summariser:
                 seen.needed,
                 seen.covers,
                 seen.element is not None and self.knowledge.types.differentiable(seen.element),
+                frozenset(self.paths.paths(seen.placed)),
             )
             for path, seen in self.seen.items()
         )
@@ -169,6 +173,7 @@ class _Summariser:
             frozenset(flows),
             self.trace.complete,
             self.trace,
+            frozenset((source, path) for source, mask in self.needs.items() for path in self.paths.paths(mask)),
         )
 
     # --- paths ---
@@ -265,6 +270,8 @@ class _Summariser:
             self.flows[root] |= self.flows[operation.operands[-1]]  # a scratch array
             return
         seen = self._see(path, operation.operands[0])
+        for place in operation.operands[1:-1]:
+            seen.placed |= self.depends[place]
         self.writes = True
         if operation.name == "accumulate":
             seen.accumulates = True
@@ -318,6 +325,11 @@ class _Summariser:
             seen.writes |= effect.writes
             seen.accumulates |= effect.accumulates
             seen.needed |= effect.needed
+            for path in effect.placed:
+                operand = places.get(path[0])
+                if operand is not None:
+                    above = outer(path)
+                    seen.placed |= self.depends[operand] if above is None else self.paths.bit(above)
         self.writes |= summary.writes
         flows = 0
         for source, target in summary.flows:

@@ -73,6 +73,27 @@ def windows(
     )
 
 
+def overwritten(
+    trace: Trace,
+    position: int,
+    tape: int,
+    loss: ArrayValue,
+    storage: Storage,
+    origins: tuple[ArrayValue, ...],
+) -> ir.TapeProgram | None:
+    """The program of one tape up to its backward, with all that happens to ``storage`` on the way."""
+    kept = _slice(trace.records[: position + 1], {loss.storage, storage}, {tape})
+    if kept is None:
+        return None
+    site = trace.records[position].context.site
+    return ir.TapeProgram(
+        operations=(*_operations(kept), *(ir.ReadGradient(site, reference(origin)) for origin in origins)),
+        inputs=tuple(dict.fromkeys(origin.storage.number for origin in origins)),
+        objective=reference(loss),
+        flagged=(),
+    )
+
+
 def _slice(records: list[Record], goals: set[Storage], tapes: set[int]) -> list[Record] | None:
     """The records that what is in ``goals`` at the end depends on, with the allocations and the tapes."""
     needed = set(goals)
