@@ -70,7 +70,7 @@ def _overwrites(trace: Trace, sweep: Sweep, active: Activity) -> Iterator[_Overw
         elif isinstance(record, (Launched, Copied)):
             on_tape = position in recorded
             # A launch inside the tape that is not recorded is another mistake.
-            if on_tape or record.context.tape is None:
+            if on_tape or record.context.tape != sweep.backward.tape:
                 for array, access in _written(record):
                     for value in needed.get(array.storage, ()):
                         if _overlap(value, record, array, access):
@@ -222,4 +222,5 @@ def _program(trace: Trace, sweep: Sweep, found: _Overwrite) -> TapeProgram | Non
     if loss is None or sweep.backward.seeds:
         return None
     tape = sweep.backward.tape
-    return programs.overwritten(trace, sweep.position, tape, loss, found.array.storage, found.origins)
+    start = sweep.operations[0][0]
+    return programs.overwritten(trace, start, sweep.position, tape, loss, found.array.storage, found.origins)
