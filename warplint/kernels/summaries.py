@@ -28,6 +28,7 @@ class _Seen:
     accumulates: bool = False
     needed: bool = False
     covers: bool = False
+    placed: int = 0  # the inputs that the indices of stores depend on
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +47,9 @@ class Summary:
     ``differentiated``: positions of the parameters that get a gradient. ``needs``: for each of them, the positions of
     the parameters whose values its adjoint reads. ``stored``: the positions whose gradient comes from arrays that the
     func writes. ``writes``: whether it changes arrays. ``written_elements`` and ``needed_elements``: as far as they are
-    known, the elements that it writes and those whose values its adjoint reads.
-    ``repeats``: the arrays that it changes once more if it runs
-    once more, because it adds to their elements or computes these from themselves.
+    known, the elements that it writes and those whose values its adjoint reads. ``repeats``: the arrays that it changes
+    once more if it runs once more, because it adds to their elements or computes these from themselves. ``wanted``: the
+    same as ``needs`` by paths.
     """
 
     returned: Type
@@ -63,6 +64,7 @@ class Summary:
     trace: Trace | None = None
     written_elements: tuple[Element, ...] = ()
     needed_elements: tuple[Element, ...] = ()
+    wanted: frozenset[tuple[Path, Path]] = frozenset()
 
 
 @dataclass(slots=True)
@@ -113,6 +115,7 @@ def effect_summary(knowledge: Knowledge, trace: Trace, active: Activity, backwar
         frozenset((source, target) for source, target in summary.flows if target != RESULT),
         backward,
         summary.complete,
+        summary.wanted,
     )
 
 
@@ -167,6 +170,7 @@ class _Summariser:
                 seen.needed,
                 seen.covers,
                 seen.element is not None and self.knowledge.types.differentiable(seen.element),
+                frozenset(self.paths.paths(seen.placed)),
             )
             for path, seen in self.seen.items()
         )
@@ -189,6 +193,7 @@ class _Summariser:
             self.trace,
             tuple(self._elements(("store", "accumulate", "atomic"))),
             tuple(self._elements(("load",))),
+            frozenset((source, path) for source, mask in self.needs.items() for path in self.paths.paths(mask)),
         )
 
     def _elements(self, names: tuple[str, ...]) -> Iterator[Element]:
@@ -310,6 +315,8 @@ class _Summariser:
             self.flows[root] |= self.flows[operation.operands[-1]]  # a scratch array
             return
         seen = self._see(path, operation.operands[0])
+        for place in operation.operands[1:-1]:
+            seen.placed |= self.depends[place]
         self.writes = True
         if operation.name == "accumulate":
             seen.accumulates = True
@@ -387,6 +394,11 @@ class _Summariser:
             seen.writes |= effect.writes
             seen.accumulates |= effect.accumulates
             seen.needed |= effect.needed
+            for path in effect.placed:
+                operand = places.get(path[0])
+                if operand is not None:
+                    above = outer(path)
+                    seen.placed |= self.depends[operand] if above is None else self.paths.bit(above)
         self.writes |= summary.writes
         if summary.repeats and self.knowledge.decorations.custom_replay(operation.detail) is None:
             self.repeats.update(there for there in map(outer, summary.repeats) if there is not None)

@@ -25,6 +25,8 @@ from warplint.tapes.values import ArrayValue, Storage, Unknown, is_plain
 
 #: A program with more operations than this is not worth a probe.
 MAX_OPERATIONS = 400
+#: Stands for host data that goes into an input while the program runs.
+_STORED = 0.6
 
 
 def chain(
@@ -69,6 +71,39 @@ def windows(
         operations=(*operations, ir.ReadGradient(site, reference(parameter))),
         inputs=(parameter.storage.number,),
         objective=None,
+        flagged=(),
+    )
+
+
+def overwritten(
+    trace: Trace,
+    start: int,
+    position: int,
+    tape: int,
+    loss: ArrayValue,
+    storage: Storage,
+    origins: tuple[ArrayValue, ...],
+) -> ir.TapeProgram | None:
+    """The program of one tape up to its backward, with all that happens to ``storage`` on the way.
+
+    ``start`` is where the tape's first operation is: what the host stores after it is not where the program is
+    differentiated.
+    """
+    kept = _slice(trace.records[: position + 1], {loss.storage, storage}, {tape})
+    if kept is None:
+        return None
+    late = {id(record) for record in trace.records[start:position]}
+    inputs = {origin.storage for origin in origins}
+    for index, record in enumerate(kept):
+        if not isinstance(record, Filled) or id(record) not in late or record.array.storage not in inputs:
+            continue
+        if isinstance(record.value, Unknown) and contents(record) is None:
+            kept[index] = replace(record, value=_STORED)
+    site = trace.records[position].context.site
+    return ir.TapeProgram(
+        operations=(*_operations(kept), *(ir.ReadGradient(site, reference(origin)) for origin in origins)),
+        inputs=tuple(dict.fromkeys(origin.storage.number for origin in origins)),
+        objective=reference(loss),
         flagged=(),
     )
 
