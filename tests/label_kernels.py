@@ -21,8 +21,13 @@ import numpy as np
 import warp as wp
 
 KERNELS = Path(__file__).parent / "fixtures" / "kernels"
-MARK = re.compile(r"# (todo-expect|expect|ok): (WP\d{3})")
-"""`todo-expect` marks a wrong adjoint that no rule is asked to find yet."""
+MARK = re.compile(r"# (todo-expect|expect|wrong|ok): (WP\d{3}(?:, WP\d{3})*)")
+"""`todo-expect` marks a wrong adjoint that no rule is asked to find yet, `wrong` one that is found elsewhere: in a
+custom gradient, where a kernel uses it."""
+NO_GRADIENT = frozenset({"WP306", "WP606"})
+"""Rules whose findings say nothing of whether a gradient is right; they are checked in ways of their own."""
+MOVES = (0.31, -0.27, 0.9)
+"""How far inputs are moved to see whether a result depends on them."""
 AGREE = 1.0e-2
 DISAGREE = 5.0e-2
 POINTS = 3
@@ -82,7 +87,7 @@ def labels(module: ModuleType) -> list[KernelLabel]:
         while called := {f for f in funcs if f not in seen and re.search(rf"\b{f}\(", source)}:
             seen |= called
             source += "".join(funcs[f] for f in called)
-        marks = MARK.findall(source)
+        marks = [(kind, rule) for kind, rules in MARK.findall(source) for rule in rules.split(", ")]
         options = {**value.module.options, **value.options}
         found.append(
             KernelLabel(
@@ -130,6 +135,8 @@ class Run:
         self.dim = THREADS if "tid()" in self.kernel.adj.source else 1
         self.block = 1 if "tile_" in self.kernel.adj.source else 256
         self.weights: dict[int, np.ndarray] = {}
+        #: which result holds the final contents of each leaf
+        self.outcome: dict[int, int] = {}
 
     def _argument(self, name: str, kind: Any) -> Any:
         """A value, or ("leaf", index), ("out", dtype, shape), ("int", array), ("struct", kind, {field: recipe})."""
@@ -173,6 +180,7 @@ class Run:
             if recipe[0] == "out":
                 results.append(wp.zeros(recipe[2], dtype=recipe[1], requires_grad=grad))
             else:
+                self.outcome[recipe[1]] = len(results)
                 results.append(wp.clone(sources[recipe[1]]))
             return results[-1]
 
@@ -207,6 +215,31 @@ class Run:
             flat = r.numpy().ravel().astype(np.float64)
             total += float(np.dot(flat, self._weight(k, flat.size).astype(np.float64)))
         return total
+
+    def silent(self) -> list[bool]:
+        """For each input array that moves the results: whether its gradient is exactly zero."""
+        taped = np.split(self.taped(), np.cumsum([leaf.values.size for leaf in self.leaves])[:-1])
+        base = self.value([leaf.values for leaf in self.leaves])
+        found = []
+        for k, gradient in enumerate(taped):
+            points = [leaf.values for leaf in self.leaves]
+            moved = [self.value([p + np.float32(h) if j == k else p for j, p in enumerate(points)]) for h in MOVES]
+            if any(value != base for value in moved):
+                found.append(not np.any(self._without_own(k, gradient)))
+        return found
+
+    def _without_own(self, leaf: int, gradient: np.ndarray) -> np.ndarray:
+        """The gradient without the part of an input's own final contents, which are a result as well."""
+        at = self.outcome[leaf]
+        return gradient - self.weights[at].astype(np.float64)
+
+    def repeated(self) -> bool:
+        """Whether `backward()` changes what some array holds."""
+        tape = wp.Tape()
+        _, results = self._launch([leaf.values for leaf in self.leaves], tape)
+        before = [r.numpy().copy() for r in results]
+        tape.backward(grads={r: wp.ones_like(r) for r in results})
+        return any(not np.array_equal(r.numpy(), b) for r, b in zip(results, before, strict=True))
 
     def differences(self) -> np.ndarray:
         """Richardson-extrapolated central differences; NaN where the input is exactly zero (a kink may be there)."""
@@ -244,3 +277,14 @@ def error(label: KernelLabel, seed: int, singular: bool) -> float:
 def errors(label: KernelLabel, singular: bool) -> list[float]:
     """`error` at every drawn point."""
     return [error(label, seed, singular) for seed in range(POINTS)]
+
+
+def silent(label: KernelLabel) -> bool:
+    """Whether some input moves the results at every drawn point, and never has a gradient."""
+    seen = [Run(label, seed, False).silent() for seed in range(POINTS)]
+    return any(all(column) for column in zip(*seen, strict=True))
+
+
+def repeated(label: KernelLabel) -> bool:
+    """Whether `backward()` changes what some array holds, at any drawn point."""
+    return any(Run(label, seed, False).repeated() for seed in range(POINTS))

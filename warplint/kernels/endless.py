@@ -46,7 +46,8 @@ class _Zero:
 def endless(knowledge: Knowledge, trace: Trace, active: Activity, places: Sequence[Place]) -> Iterator[Endless]:
     """The operations of a trace with an infinite derivative that shows in some of ``places``."""
     for operation in trace.operations:
-        if operation.name not in ("sqrt", "cbrt", "pow") or not active.useful[operation.index]:
+        # whether the result is used makes no difference: an adjoint of zero times infinity is no number either
+        if operation.name not in ("sqrt", "cbrt", "pow"):
             continue
         argument = operation.operands[0]
         if not active.varied[argument] or (operation.name == "pow" and not _root(trace, operation.index)):
@@ -234,14 +235,13 @@ class _Search:
         return len(compared & indices) >= 2
 
     def _shows(self, given: dict[Atom, Number]) -> bool:
-        """Whether the value goes on to a result, and everything stays finite on the way."""
+        """Whether everything that is made of the value stays finite, and it does not all end at selections."""
         place: Place | None = self._top
         start = self._operation.index
         while place is not None:
-            operations = place.trace.operations
             reached = {start}
-            sink = returned = False
-            for operation in operations[start + 1 :]:
+            sink = returned = selected = False
+            for operation in place.trace.following(start):
                 hit = [position for position, operand in enumerate(operation.operands) if operand in reached]
                 if not hit or not self._runs(place, operation.frame, given):
                     continue
@@ -262,13 +262,14 @@ class _Search:
                 passing = tuple(True for _ in values)
                 if operation.name in ("where", "select", "phi"):
                     passing = open_operands(operation.name, values)
+                    selected = selected or not all(passing[position] for position in hit)
                 through = receives(self._points.knowledge, operation)
                 if any(passing[position] and position in through for position in hit):
                     reached.add(operation.index)
             if sink:
                 return True
             if not returned:
-                return False
+                return not selected
             if place.caller is None:
                 return True
             place, start = place.caller

@@ -119,7 +119,6 @@ def repeated(knowledge: Knowledge, trace: Trace, active: Activity) -> Iterator[R
             array = (str(trace.operations[root].detail), *fields, *path[1:])
             own = own or summarise(knowledge, trace, active)
             effect = next((effect for effect in own.effects if effect.path == array), None)
-            # counters of kernels that nothing is differentiated in harm nobody
-            if effect is not None and (effect.differentiable or own.flows):
+            if effect is not None and effect.differentiable:  # integers are counters, and their own matter
                 yield Repeated(operation.index, array, effect.needed)
                 break

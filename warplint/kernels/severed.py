@@ -103,22 +103,26 @@ class SeveredPaths:
     def _last(self, index: int, lost: int, flows: list[int]) -> bool:
         """Whether some result depends on a lost source through the operation and in no other way."""
         reached = {index}
-        for operation in self._trace.operations[index + 1 :]:
+        for operation in self._trace.following(index):
             hit = [position for position, operand in enumerate(operation.operands) if operand in reached]
             if not hit:
                 continue
             if operation.name in _SINKS:
                 values = operation.operands[-1:] if operation.name != "return" else operation.operands
-                if self._floating(operation) and any(value in reached and lost & ~flows[value] for value in values):
+                if any(
+                    value in reached and lost & ~flows[value] and self._floating(operation, value) for value in values
+                ):
                     return True
-            elif any(position in activity.receives(self._knowledge, operation) for position in hit):
+            elif operation.type.kind != "unknown" and any(
+                position in activity.receives(self._knowledge, operation) for position in hit
+            ):
                 reached.add(operation.index)
         return False
 
-    def _floating(self, sink: Operation) -> bool:
+    def _floating(self, sink: Operation, value: int) -> bool:
         if sink.name == "return":
             # an integer or a truth value that a func returns is an index or a condition until somebody shows otherwise
-            return self._knowledge.types.differentiable(sink.type)
+            return self._knowledge.types.differentiable(self._trace.operations[value].type)
         element = self._trace.operations[sink.operands[0]].type.element
         return element is not None and self._knowledge.types.differentiable(element)
 
@@ -141,7 +145,11 @@ class SeveredPaths:
         )
 
     def _atomic(self, operation: Operation) -> Iterator[Severed]:
-        if operation.name == "store" or not isinstance(operation.detail, Write) or not self._floating(operation):
+        if (
+            operation.name == "store"
+            or not isinstance(operation.detail, Write)
+            or not self._floating(operation, operation.operands[-1])
+        ):
             return
         call = operation.detail.operator
         if call.startswith("atomic_") and not builtins.differentiable(call):

@@ -48,7 +48,8 @@ class Summary:
     the parameters whose values its adjoint reads. ``stored``: the positions whose gradient comes from arrays that the
     func writes. ``writes``: whether it changes arrays. ``written_elements`` and ``needed_elements``: as far as they are
     known, the elements that it writes and those whose values its adjoint reads. ``repeats``: the arrays that it changes
-    once more if it runs once more, because it adds to their elements or computes these from themselves. ``wanted``: the
+    once more if it runs once more, because it adds to their elements or computes these from themselves, and does not set them as
+    well. ``wanted``: the
     same as ``needs`` by paths.
     """
 
@@ -141,6 +142,7 @@ class _Summariser:
         self.writes = False
         self.wanted: set[int] = set()
         self.repeats: set[Path] = set()
+        self.replaced: set[Path] = set()
 
     def run(self) -> Summary:
         for _ in range(4 if self.trace.has_loops else 1):
@@ -186,7 +188,7 @@ class _Summariser:
             {position: tuple(sorted(wanted)) for position, wanted in needs.items()},
             tuple(stored),
             self.writes,
-            frozenset(self.repeats),
+            frozenset(self.repeats - self.replaced),
             effects,
             frozenset(flows),
             self.trace.complete,
@@ -322,8 +324,8 @@ class _Summariser:
             seen.accumulates = True
             self.repeats.add(path)
         elif operation.name == "store":
-            if self.depends[operation.operands[-1]] & self.paths.bit(path) and self._from_itself(index):
-                self.repeats.add(path)
+            own = bool(self.depends[operation.operands[-1]] & self.paths.bit(path)) and self._from_itself(index)
+            (self.repeats if own else self.replaced).add(path)
             if not seen.reads and not seen.writes and self._unconditional(operation.frame):
                 seen.covers = not getattr(operation.detail, "partial", False)
             seen.writes = True

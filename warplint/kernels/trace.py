@@ -183,6 +183,12 @@ class Trace:
         arms = {frame.condition: frame.arm for frame in self.around(one) if frame.condition is not None}
         return any(frame.condition in arms and arms[frame.condition] != frame.arm for frame in self.around(other))
 
+    def following(self, index: int) -> Iterator[Operation]:
+        """The operations after one; those of a dynamic loop come round again."""
+        yield from self.operations[index + 1 :]
+        if next(self.loops(self.operations[index].frame), None) is not None:
+            yield from self.operations
+
     def root(self, index: int) -> tuple[int, tuple[str, ...]]:
         """The operation that an array value comes from, and the fields passed on the way from it."""
         path: list[str] = []

@@ -1,0 +1,76 @@
+"""What is found in a func depends on who calls it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.kernels.conftest import module_of
+from warplint import kernels
+from warplint.source.project import Project
+
+FUNC = """
+import warp as wp
+
+@wp.func
+def surprise(share: float):
+    return wp.where(share > 0.0, -share * wp.log(share), 0.0)
+
+@wp.func
+def norm(a: float, b: float):
+    return wp.sqrt(a * a + b * b)
+
+"""
+
+KERNEL = """
+@wp.kernel{options}
+def run{number}(x: wp.array(dtype=float), out: wp.array(dtype=float)):
+    i = wp.tid()
+    {body}
+"""
+
+
+def found(project: Project, *bodies: str, options: str = "") -> set[str]:
+    kernels_ = [KERNEL.format(options=options, number=n, body=body) for n, body in enumerate(bodies)]
+    return {fact.kind for fact in kernels.analyse(project, module_of(project, FUNC + "".join(kernels_)))}
+
+
+SAFE = "out[i] = surprise(wp.max(x[i], 0.0))"
+OPEN = "out[i] = surprise(x[i])"
+
+
+def test_a_func_that_nobody_calls_is_judged_alone(project: Project) -> None:
+    assert found(project) == {"unselected-branch", "singular-adjoint"}
+
+
+@pytest.mark.parametrize(
+    ("bodies", "expected"),
+    [
+        ((SAFE,), False),
+        ((OPEN,), True),
+        ((SAFE, OPEN), True),
+        (("out[i] = surprise(0.5)",), False),
+        (("if x[i] > 0.0:\n        out[i] = surprise(x[i])",), False),
+        (("if x[i] > -1.0:\n        out[i] = surprise(x[i])",), True),
+        (("out[i] = surprise(wp.clamp(x[i], 0.1, 1.0))",), False),
+        (("out[i] = surprise(x[i] * x[i])",), True),
+    ],
+)
+def test_a_selection_is_judged_by_the_arguments(project: Project, bodies: tuple[str, ...], expected: bool) -> None:
+    assert ("unselected-branch" in found(project, *bodies)) == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("out[i] = norm(x[i], x[i + 1])", True),
+        ("out[i] = norm(x[i], 1.0)", False),
+        ("if wp.abs(x[i]) > 0.1:\n        out[i] = norm(x[i], x[i + 1])", False),
+        ("out[i] = norm(wp.max(x[i], 0.5), x[i + 1])", False),
+    ],
+)
+def test_so_is_a_root(project: Project, body: str, expected: bool) -> None:
+    assert ("singular-adjoint" in found(project, body)) == expected
+
+
+def test_callers_without_an_adjoint_do_not_count(project: Project) -> None:
+    assert found(project, OPEN, options="(enable_backward=False)") == {"singular-adjoint"}
