@@ -9,7 +9,8 @@ from warplint.ir.effects import KernelUse, Path
 from warplint.ir.facts import Fact
 from warplint.ir.spans import Location
 from warplint.source.project import Module, Project
-from warplint.tapes import entries, overwrites, recorded, severed, windows
+from warplint.tapes import entries, lost, overwrites, recorded, repeats, severed, windows
+from warplint.tapes.active import activity
 from warplint.tapes.machine import Effects
 from warplint.tapes.trace import Launched, Trace
 
@@ -36,10 +37,13 @@ class TapeAnalysis:
         for trace in entries.traces(self.project, module, self.effects, left_out):
             self._note(module, trace)
             sweeps = recorded.sweeps(trace)
+            actives = [activity(trace, sweep) for sweep in sweeps]
             for fact in (
                 *severed.facts(trace, sweeps),
                 *windows.facts(trace, sweeps),
-                *overwrites.facts(trace, sweeps),
+                *overwrites.facts(trace, sweeps, actives),
+                *repeats.facts(trace, sweeps, actives),
+                *lost.facts(trace, sweeps),
             ):
                 key = (fact.kind, fact.location)
                 if key not in seen:

@@ -13,7 +13,7 @@ from typing import Literal, Union
 from warplint.ir.facts import Fact, Label
 from warplint.ir.programs import TapeProgram
 from warplint.tapes import programs
-from warplint.tapes.active import Activity, Edge, Origins, activity
+from warplint.tapes.active import Activity, Edge, Origins
 from warplint.tapes.recorded import Operation, Sweep
 from warplint.tapes.stories import called_from, launch_name, name_of, plain_name
 from warplint.tapes.trace import Access, Copied, Filled, Launched, Trace
@@ -45,13 +45,16 @@ class _Needed:
     origins: Origins
 
 
-def facts(trace: Trace, sweeps: list[Sweep]) -> Iterator[Fact]:
-    """The facts of one trace."""
-    for sweep in sweeps:
-        if sweep.custom or not sweep.operations:
-            continue
+def facts(trace: Trace, sweeps: list[Sweep], actives: list[Activity]) -> Iterator[Fact]:
+    """The facts of one trace; ``actives`` are the activities of its sweeps."""
+    swept: set[int] = set()
+    for sweep, active in zip(sweeps, actives, strict=True):
+        again = sweep.backward.tape in swept
+        swept.add(sweep.backward.tape)
+        if sweep.custom or not sweep.operations or again:
+            continue  # what a second sweep finds is another mistake
         seen: set[int] = set()
-        for found in _overwrites(trace, sweep, activity(trace, sweep)):
+        for found in _overwrites(trace, sweep, active):
             if found.write[0] not in seen:
                 seen.add(found.write[0])
                 yield _fact(trace, sweep, found)

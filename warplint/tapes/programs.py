@@ -7,6 +7,7 @@ from dataclasses import replace
 from warplint.ir import programs as ir
 from warplint.ir.spans import Location
 from warplint.tapes.launches import StructSnapshot
+from warplint.tapes.recorded import Sweep
 from warplint.tapes.trace import (
     Allocated,
     BackwardRun,
@@ -70,6 +71,39 @@ def windows(
     return ir.TapeProgram(
         operations=(*operations, ir.ReadGradient(site, reference(parameter))),
         inputs=(parameter.storage.number,),
+        objective=None,
+        flagged=(),
+    )
+
+
+def gradient(
+    trace: Trace,
+    sweep: Sweep,
+    origins: tuple[ArrayValue, ...],
+    tapes: frozenset[int] = frozenset(),
+    read: int | None = None,
+) -> ir.TapeProgram | None:
+    """The program up to ``sweep``, whose gradient with respect to ``origins`` is read after it (at ``read``).
+
+    ``tapes`` are others whose sweeps belong to the story.
+    """
+    loss = sweep.backward.loss
+    if loss is None or sweep.backward.seeds:
+        return None
+    wanted = {sweep.backward.tape, *tapes}
+    end = sweep.position if read is None else read
+    losses = {
+        record.loss.storage
+        for record in trace.records[:end]
+        if isinstance(record, BackwardRun) and record.tape in wanted and record.loss is not None
+    }
+    kept = _slice(trace.records[: end + 1], losses | {loss.storage}, wanted)
+    if kept is None:
+        return None
+    site = trace.records[end].context.site
+    return ir.TapeProgram(
+        operations=(*_operations(kept), *(ir.ReadGradient(site, reference(origin)) for origin in origins)),
+        inputs=tuple(dict.fromkeys(origin.storage.number for origin in origins)),
         objective=None,
         flagged=(),
     )
@@ -221,7 +255,8 @@ def _operation(record: Record, identities: dict[int, int]) -> ir.Operation | Non
         return _allocate(record)
     if isinstance(record, Launched):
         arguments = tuple(argument(value, identities) for value in record.arguments)
-        return ir.Launch(site, record.kernel, _shape(record.dim), arguments)
+        recorded = record.recorded or record.context.tape is None
+        return ir.Launch(site, record.kernel, _shape(record.dim), arguments, recorded)
     if isinstance(record, Copied):
         return ir.Copy(site, reference(record.target), reference(record.source))
     if isinstance(record, Filled):
