@@ -55,6 +55,32 @@ class Elements:
                     found[load.operation] = store.operation
         return found
 
+    def shared(self, loop: int) -> Iterator[tuple[int, int]]:
+        """Loads and stores in a loop that meet in one element in different iterations."""
+        operations = self._trace.operations
+        stores = [
+            (array, store)
+            for array, store in self._accesses(loads=False)
+            if self._trace.inside(operations[store.operation].frame, loop)
+        ]
+        if not stores:
+            return
+        for array, load in self._accesses(loads=True):
+            if not self._trace.inside(operations[load.operation].frame, loop):
+                continue
+            for other, store in stores:
+                if array != other or load.bases != store.bases:
+                    continue
+                if self._recurs(load, store, loop):
+                    yield load.operation, store.operation
+
+    def _recurs(self, load: _Access, store: _Access, loop: int) -> bool:
+        """Whether an element that is loaded is stored in another iteration, given equal bases."""
+        apart = [base for base, one, other in zip(load.bases, load.offsets, store.offsets, strict=True) if one != other]
+        if not apart:
+            return all(self._invariance.holds(index, loop) for index in load.indices)
+        return len(apart) == 1 and apart[0] >= 0 and not self._invariance.holds(apart[0], loop)
+
     # --- accesses ---
 
     def _accesses(self, loads: bool) -> Iterator[tuple[object, _Access]]:

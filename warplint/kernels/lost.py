@@ -30,6 +30,7 @@ from collections.abc import Iterator
 from warplint.ir.spans import Span
 from warplint.kernels import activity, builtins, layout
 from warplint.kernels.activity import Activity
+from warplint.kernels.components import Components
 from warplint.kernels.elements import Elements
 from warplint.kernels.invariance import Invariance
 from warplint.kernels.jumps import Jumps
@@ -59,7 +60,8 @@ class LostValues:
         self._stale = [0] * count
         self._direct = [0] * count
         self._invariance = Invariance(trace)
-        self._order = Order(knowledge, trace, active, self._invariance)
+        self._elements = Elements(knowledge, trace, self._invariance)
+        self._order = Order(knowledge, trace, active, self._invariance, self._elements)
         self._overwritten: dict[int, int] = {}
         self._settled: dict[int, frozenset[int]] = {}
 
@@ -73,6 +75,7 @@ class LostValues:
             yield from self._of(operation)
         yield from self._bounds()
         yield from self._order.find()
+        yield from self._order.arrays()
         yield from Jumps(self._knowledge, trace, self._active).find()
 
     def _possible(self) -> bool:
@@ -89,7 +92,7 @@ class LostValues:
         """Fills ``_stale`` and ``_direct``."""
         trace = self._trace
         own: dict[int, int] = {}
-        self._overwritten = overwritten = Elements(self._knowledge, trace, self._invariance).overwritten()
+        self._overwritten = overwritten = self._elements.overwritten()
         for operation in trace.operations:
             if operation.name == "loop" and self._kind(operation) != "undecided":
                 own[operation.index] = self._loss(Loss("carried", operation.index))
@@ -219,6 +222,8 @@ class LostValues:
             if not active.varied[operand]:
                 continue
             for at in activity.needs(self._knowledge, operation, position):
+                if operation.name == "dot" and operands[0] == operands[1] and self._constant_part(operands[0]):
+                    continue
                 if operation.name in ("load", "view") or (operation.name == "extract" and at > 0):
                     via: Via = "index"
                 elif operation.name in ("phi", "where", "select") and at == 0:
@@ -228,6 +233,19 @@ class LostValues:
                 yield from self._lost(index, operands[at], via)
             if self._direct[index] and builtins.needs_result(operation.name, position, len(operands)):
                 yield from self._lost(index, index, "value")
+
+    def _constant_part(self, vector: int) -> bool:
+        """Whether only components without a gradient are stored later: ``dot(v, v)`` goes component by component."""
+        components = Components(self._trace, self._active)
+        bits = self._direct[vector]
+        for position, loss in enumerate(self._losses):
+            if bits >> position & 1:
+                store = self._trace.operations[loss.origin]
+                if not isinstance(store.detail, Insert) or self._stale[vector]:
+                    return False
+                if components.previous(vector, store.detail.component, store) is not None:
+                    return False
+        return bits != 0
 
     def _is_read(self, array: int) -> bool:
         """Whether the body reads the array."""

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from warplint.kernels import activity
 from warplint.kernels.activity import Activity
+from warplint.kernels.elements import Elements
 from warplint.kernels.invariance import Invariance
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.losses import EFFECTS, Loss, Lost
@@ -22,11 +23,14 @@ CHOICES = ("phi", "where", "select")
 class Order:
     """Finds the carried values of one trace for which the order of iterations matters."""
 
-    def __init__(self, knowledge: Knowledge, trace: Trace, active: Activity, invariance: Invariance) -> None:
+    def __init__(
+        self, knowledge: Knowledge, trace: Trace, active: Activity, invariance: Invariance, elements: Elements
+    ) -> None:
         self._knowledge = knowledge
         self._trace = trace
         self._active = active
         self._invariance = invariance
+        self._elements = elements
 
     def find(self) -> Iterator[Lost]:
         """Carried values of ``while`` loops and query loops whose gradient changes from iteration to iteration.
@@ -52,6 +56,20 @@ class Order:
             if reader is not None:
                 place = operations[reader].span
                 yield Lost(Loss("carried", operation.index), reader, operation.index, "order", place)
+
+    def arrays(self) -> Iterator[Lost]:
+        """Array elements that such a loop stores in one iteration and loads in another."""
+        operations = self._trace.operations
+        for frame in self._trace.frames:
+            if frame.kind not in ("while", "iterate"):
+                continue
+            for load, store in self._elements.shared(frame.index):
+                if self._works(store) and self._active.active(load):
+                    yield Lost(Loss("reordered", frame.index, store), load, load, "order", operations[load].span)
+
+    def _works(self, store: int) -> bool:
+        operation = self._trace.operations[store]
+        return operation.name in EFFECTS and self._active.active(operation.operands[-1])
 
     def _varies(self, index: int, head: Operation, seen: set[int]) -> bool:
         """Whether iterations differ: in the array elements that a gradient flows to, or in the derivatives on the way.
