@@ -60,9 +60,9 @@ class LostValues:
         self._stale = [0] * count
         self._direct = [0] * count
         self._invariance = Invariance(trace)
+        self._forward = trace.forward()
         self._elements = Elements(knowledge, trace, self._invariance)
-        self._order = Order(knowledge, trace, active, self._invariance, self._elements)
-        self._overwritten: dict[int, int] = {}
+        self._order = Order(knowledge, trace, active, self._invariance, self._elements, self._forward)
         self._settled: dict[int, frozenset[int]] = {}
 
     def find(self) -> Iterator[Lost]:
@@ -76,7 +76,7 @@ class LostValues:
         yield from self._bounds()
         yield from self._order.find()
         yield from self._order.arrays()
-        yield from Jumps(self._knowledge, trace, self._active).find()
+        yield from Jumps(self._knowledge, trace, self._active, self._forward).find()
 
     def _possible(self) -> bool:
         """Whether anything in a body without dynamic loops can lose a value."""
@@ -92,7 +92,7 @@ class LostValues:
         """Fills ``_stale`` and ``_direct``."""
         trace = self._trace
         own: dict[int, int] = {}
-        self._overwritten = overwritten = self._elements.overwritten()
+        overwritten = self._elements.overwritten()
         for operation in trace.operations:
             if operation.name == "loop" and self._kind(operation) != "undecided":
                 own[operation.index] = self._loss(Loss("carried", operation.index))
@@ -119,7 +119,7 @@ class LostValues:
                 index = operation.index
                 bits = own.get(index, 0)
                 if operation.name == "loop":
-                    if self._kind(operation) != "for":
+                    if operation.detail in self._forward or self._kind(operation) == "undecided":
                         self._direct[index] |= bits
                         bits = 0
                 elif operation.name == "exit":
@@ -209,7 +209,7 @@ class LostValues:
                 # what the element held before must get no gradient, if and only if the store runs
                 yield from self._conditions(operation)
             return
-        if operation.name == "call" and index in self._overwritten and self._differentiates(operation):
+        if operation.name == "call" and index in self._elements.needed and self._differentiates(operation):
             yield from self._lost(index, index, "value")
         if not active.useful[index]:
             return
@@ -295,11 +295,25 @@ class LostValues:
                 ):
                     holders[operation.index] = holders[held]
                 elif operation.name == "field":
-                    if operation.detail == holders[held] and self._active.useful[operation.index]:
+                    if operation.detail == holders[held] and self._reads(operation, insert):
                         return True
                 elif operation.name != "setfield" and operation.name != "jump":
                     return True
         return False
+
+    def _reads(self, member: Operation, insert: Operation) -> bool:
+        """Whether anything reads the stored component from a member."""
+        stored = insert.detail
+        assert isinstance(stored, Insert)
+        return bool(self._active.useful[member.index]) and any(
+            member.index in operation.operands
+            and not (
+                operation.name == "extract"
+                and isinstance(operation.detail, tuple)
+                and layout.overlap(stored.component, operation.detail) == "apart"
+            )
+            for operation in self._trace.operations
+        )
 
     def _bounds(self) -> Iterator[Lost]:
         """Loops that run another number of iterations in the reverse sweep."""

@@ -1,4 +1,4 @@
-"""The order of iterations: ``while`` loops and loops over queries are reversed in forward order.
+"""The order of iterations: many loops are reversed in forward order (``Trace.forward``).
 
 A carried value whose gradient changes from one iteration to the next then meets the wrong one, even where no primal
 value is lost. What picks one of some values (a running maximum, a last hit) and what only adds up does not mind.
@@ -24,13 +24,20 @@ class Order:
     """Finds the carried values of one trace for which the order of iterations matters."""
 
     def __init__(
-        self, knowledge: Knowledge, trace: Trace, active: Activity, invariance: Invariance, elements: Elements
+        self,
+        knowledge: Knowledge,
+        trace: Trace,
+        active: Activity,
+        invariance: Invariance,
+        elements: Elements,
+        forward: frozenset[int],
     ) -> None:
         self._knowledge = knowledge
         self._trace = trace
         self._active = active
         self._invariance = invariance
         self._elements = elements
+        self._forward = forward
 
     def find(self) -> Iterator[Lost]:
         """Carried values of ``while`` loops and query loops whose gradient changes from iteration to iteration.
@@ -42,7 +49,7 @@ class Order:
             frame = operation.detail
             if operation.name != "loop" or not isinstance(frame, int):
                 continue
-            if self._trace.frames[frame].kind not in ("while", "iterate"):
+            if frame not in self._forward:
                 continue
             if not self._active.active(operation.index) and not self._read_after(operation):
                 continue
@@ -60,12 +67,10 @@ class Order:
     def arrays(self) -> Iterator[Lost]:
         """Array elements that such a loop stores in one iteration and loads in another."""
         operations = self._trace.operations
-        for frame in self._trace.frames:
-            if frame.kind not in ("while", "iterate"):
-                continue
-            for load, store in self._elements.shared(frame.index):
+        for frame in sorted(self._forward):
+            for load, store in self._elements.shared(frame):
                 if self._works(store) and self._active.active(load):
-                    yield Lost(Loss("reordered", frame.index, store), load, load, "order", operations[load].span)
+                    yield Lost(Loss("reordered", frame, store), load, load, "order", operations[load].span)
 
     def _works(self, store: int) -> bool:
         operation = self._trace.operations[store]
