@@ -16,6 +16,9 @@ from warplint.source.project import Module, Project
 
 SIZE = 4
 
+#: Arrays are longer than what is differentiated: adjoints of wrong indices must not go outside.
+LENGTH = 10
+
 #: Where kernels are tried: how often, the range of the inputs, and how many iterations dynamic loops make. Wide ranges
 #: turn every branch both ways; few iterations and many hide different coincidences.
 TRIED = (
@@ -33,7 +36,7 @@ TRIED = (
 TRIED_AGAIN = ((30, -1.3, 1.3, 3), (30, 0.0, 2.0, 3), (30, -3.0, 3.0, 4))
 
 #: The weights of what the kernel leaves in ``c``.
-LEFT = np.array([0.3, -0.4, 0.25, 0.55])
+LEFT = np.array([0.3, -0.4, 0.25, 0.55, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
 
 #: The kinds of facts that say "this adjoint is wrong". Others (of callers, casts, zero gradients) leave it right.
 WRONG = frozenset(
@@ -106,7 +109,7 @@ def _wrong(wp: object, kernel: object, tried: tuple[tuple[int, float, float, int
         for _ in range(times):
             seed += 1
             generator = np.random.default_rng(seed)
-            inputs = [generator.uniform(low, high, SIZE) for _ in range(3)]
+            inputs = [generator.uniform(low, high, LENGTH) for _ in range(3)]
             weights = generator.uniform(0.5, 1.5, 8) * generator.choice([-1.0, 1.0], 8)
             tape, value = _gradient(wp, kernel, inputs, weights, count)
             coarse = _differences(wp, kernel, inputs, weights, count, 1.0e-4)
@@ -137,7 +140,7 @@ def _gradient(wp, kernel, inputs, weights, count):  # type: ignore[no-untyped-de
     seeds = {output: wp.array(weights, dtype=wp.float64, device="cpu")}
     arrays[2].grad.assign(LEFT)
     tape.backward(grads=seeds)
-    return np.concatenate([value.grad.numpy() for value in arrays]), total
+    return np.concatenate([value.grad.numpy()[:SIZE] for value in arrays]), total
 
 
 def _differences(wp, kernel, inputs, weights, count, step):  # type: ignore[no-untyped-def]

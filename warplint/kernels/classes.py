@@ -82,8 +82,10 @@ class Classes:
     # --- classes ---
 
     def _kind(self, item: Lost) -> str | None:
-        origin = self._trace.operations[item.loss.origin]
         loss = item.loss.kind
+        if loss == "reordered":
+            return "loop-carried-value"
+        origin = self._trace.operations[item.loss.origin]
         if loss == "carried":
             if not self._trace.inside(self._trace.operations[item.reader].frame, self._loop(origin).index):
                 return None
@@ -115,6 +117,8 @@ class Classes:
     def _cause(self, kind: str, item: Lost) -> object:
         """What lost values of one defect have in common."""
         operations = self._trace.operations
+        if item.loss.kind == "reordered":
+            return self._trace.frames[item.loss.origin].span, self._trace.root(operations[item.reader].operands[0])
         origin = operations[item.loss.origin]
         if kind in _SAME_CAUSE:
             return self._loop(origin).span, origin.variable
@@ -134,6 +138,8 @@ class Classes:
     def _defect(self, kind: str, items: list[Lost]) -> Defect:
         operations = self._trace.operations
         first = items[0]
+        if first.loss.kind == "reordered":
+            return self._reordered(first)
         origin = operations[first.loss.origin]
         reader = operations[first.reader]
         attributes: dict[str, object] = {
@@ -208,6 +214,26 @@ class Classes:
         if origin.span != first.place and not first.place.covers(origin.span):
             labels.insert(0, (origin.span, "the element's value comes from here"))
         return labels
+
+    def _reordered(self, item: Lost) -> Defect:
+        assert item.loss.overwriter is not None
+        operations = self._trace.operations
+        loop = self._trace.frames[item.loss.origin]
+        store = operations[item.loss.overwriter]
+        write = written(store)
+        labels = [
+            (loop.span, "a loop whose iterations are reversed in forward order"),
+            (item.place, "read here"),
+            (write.statement if write is not None else store.span, "stored here in another iteration"),
+        ]
+        attributes: dict[str, object] = {
+            "variable": write.target if write is not None else "",
+            "operation": spelled(operations[item.reader]),
+            "needs": item.via,
+            "loop": loop.kind,
+            "active": True,
+        }
+        return Defect("loop-carried-value", item.place, tuple(labels), attributes)
 
     def _exit(self, item: Lost) -> Defect:
         operations = self._trace.operations

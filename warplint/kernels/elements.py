@@ -7,7 +7,7 @@ threads runs over all of them. Whatever else there is (indices read from arrays,
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from warplint.kernels.invariance import Invariance
 from warplint.kernels.knowledge import Knowledge
@@ -22,12 +22,15 @@ _ARITHMETIC = frozenset({"constant", "parameter", "tid", "induction", "add", "su
 
 @dataclass(frozen=True, slots=True)
 class _Access:
-    """An operation that reads or writes an element. ``bases`` and ``offsets`` make up its indices."""
+    """An operation that reads or writes an element. ``bases`` and ``offsets`` make up its indices; variables of loops
+    over the same range are one base in ``ranges``. ``needed``: not a call whose adjoint does without the value."""
 
     operation: int
     indices: tuple[int, ...]
     bases: tuple[int, ...]
     offsets: tuple[int, ...]
+    ranges: tuple[object, ...]
+    needed: bool = True
 
 
 class Elements:
@@ -37,6 +40,8 @@ class Elements:
         self._knowledge = knowledge
         self._trace = trace
         self._invariance = invariance
+        #: The overwritten ones whose own adjoints read the value.
+        self.needed: set[int] = set()
 
     def overwritten(self) -> dict[int, int]:
         """For each load (or call that reads an element): the first operation that overwrites the element later."""
@@ -48,12 +53,40 @@ class Elements:
         loads: dict[object, list[_Access]] = {}
         for array, load in self._accesses(loads=True):
             if array in arrays:
-                loads.setdefault((array, load.bases), []).append(load)
+                loads.setdefault((array, load.ranges), []).append(load)
         for array, store in stores:
-            for load in loads.get((array, store.bases), ()):
+            for load in loads.get((array, store.ranges), ()):
                 if load.operation not in found and self._overwrites(load, store):
                     found[load.operation] = store.operation
+                    if load.needed:
+                        self.needed.add(load.operation)
         return found
+
+    def shared(self, loop: int) -> Iterator[tuple[int, int]]:
+        """Loads and stores in a loop that meet in one element in different iterations."""
+        operations = self._trace.operations
+        stores = [
+            (array, store)
+            for array, store in self._accesses(loads=False)
+            if self._trace.inside(operations[store.operation].frame, loop)
+        ]
+        if not stores:
+            return
+        for array, load in self._accesses(loads=True):
+            if not self._trace.inside(operations[load.operation].frame, loop):
+                continue
+            for other, store in stores:
+                if array != other or load.bases != store.bases:
+                    continue
+                if self._recurs(load, store, loop):
+                    yield load.operation, store.operation
+
+    def _recurs(self, load: _Access, store: _Access, loop: int) -> bool:
+        """Whether an element that is loaded is stored in another iteration, given equal bases."""
+        apart = [base for base, one, other in zip(load.bases, load.offsets, store.offsets, strict=True) if one != other]
+        if not apart:
+            return all(self._invariance.holds(index, loop) for index in load.indices)
+        return len(apart) == 1 and apart[0] >= 0 and not self._invariance.holds(apart[0], loop)
 
     # --- accesses ---
 
@@ -72,10 +105,11 @@ class Elements:
         if summary is None:
             return
         operands = operation.operands
-        for element in summary.needed_elements if loads else summary.written_elements:
+        for element in summary.read_elements if loads else summary.written_elements:
             if max(element.array, *element.indices) < len(operands):
                 indices = tuple(operands[position] for position in element.indices)
-                yield self._access(operation, operands[element.array], indices, element.fields)
+                array, access = self._access(operation, operands[element.array], indices, element.fields)
+                yield array, replace(access, needed=element in summary.needed_elements)
 
     def _access(
         self, operation: Operation, array: int, indices: tuple[int, ...], fields: tuple[str, ...] = ()
@@ -88,8 +122,21 @@ class Elements:
             array = operations[array].operands[0]
         places = [self._place(index) for index in indices]
         return (root, (*path, *fields)), _Access(
-            operation.index, indices, tuple(base for base, _ in places), tuple(offset for _, offset in places)
+            operation.index,
+            indices,
+            tuple(base for base, _ in places),
+            tuple(offset for _, offset in places),
+            tuple(self._range(base) for base, _ in places),
         )
+
+    def _range(self, base: int) -> object:
+        """A base; for the variable of a ``for`` over a range instead the values that it takes."""
+        source = self._trace.operations[base]
+        if base < 0 or source.name != "induction" or not isinstance(source.detail, int):
+            return base
+        if self._trace.frames[source.detail].kind != "for":
+            return base
+        return tuple(self._trace.operations[operand].number for operand in source.operands)
 
     def _place(self, index: int) -> tuple[int, int]:
         """An index as the number of a value, -1 for none, and a constant that is added to it."""
@@ -113,6 +160,10 @@ class Elements:
         reader, writer = operations[load.operation], operations[store.operation]
         if self._trace.exclusive(reader.frame, writer.frame):
             return False
+        if load.bases != store.bases:
+            # another loop over the same range
+            common = set(self._trace.loops(reader.frame)) & set(self._trace.loops(writer.frame))
+            return load.offsets == store.offsets and (load.operation < store.operation or bool(common))
         if load.offsets == store.offsets:
             return load.operation < store.operation or self._repeated(load, reader, writer)
         return self._neighbours(load, store, reader, writer)

@@ -19,7 +19,9 @@ class Invariance:
         operation = self._trace.operations[index]
         if not self._trace.inside(operation.frame, loop):
             return True
-        if operation.name in ("loop", "exit", "call", "unknown") or operation.detail == loop:
+        if operation.name in ("loop", "exit", "call", "unknown"):
+            return False
+        if operation.name == "induction" and operation.detail == loop:
             return False
         if operation.name == "load" and self._written(loop, operation.operands[0]):
             return False

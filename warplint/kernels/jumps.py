@@ -21,10 +21,11 @@ from warplint.kernels.trace import Jump, Operation, Trace
 class Jumps:
     """Finds the jumps of one trace that cut off adjoints."""
 
-    def __init__(self, knowledge: Knowledge, trace: Trace, active: Activity) -> None:
+    def __init__(self, knowledge: Knowledge, trace: Trace, active: Activity, forward: frozenset[int]) -> None:
         self._knowledge = knowledge
         self._trace = trace
         self._active = active
+        self._forward = forward
 
     def find(self) -> Iterator[Lost]:
         """One for each jump, with an operation whose adjoint is lost or wrongly run."""
@@ -39,7 +40,7 @@ class Jumps:
         frame = trace.frames[detail.loop]
         if frame.kind == "undecided":
             return None
-        whole = detail.kind == "return" or (detail.kind == "break" and frame.kind == "for")
+        whole = detail.kind == "return" or (detail.kind == "break" and detail.loop not in self._forward)
         for operation in trace.operations:
             if operation.index == jump.index or not self._works(operation):
                 continue

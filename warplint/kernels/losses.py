@@ -8,7 +8,7 @@ from typing import Literal
 from warplint.ir.spans import Span
 from warplint.kernels.trace import Operation, Write
 
-LossKind = Literal["carried", "result", "mutated", "overwritten", "scratch", "member", "cut"]
+LossKind = Literal["carried", "result", "mutated", "overwritten", "scratch", "member", "reordered", "cut"]
 
 #: What a lost value is read as: a number, an index, the condition of a branch, the end of a loop; or not at all, where
 #: an adjoint is lost because iterations are reversed in another order or not at all.

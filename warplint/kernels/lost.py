@@ -30,6 +30,7 @@ from collections.abc import Iterator
 from warplint.ir.spans import Span
 from warplint.kernels import activity, builtins, layout
 from warplint.kernels.activity import Activity
+from warplint.kernels.components import Components
 from warplint.kernels.elements import Elements
 from warplint.kernels.invariance import Invariance
 from warplint.kernels.jumps import Jumps
@@ -59,8 +60,9 @@ class LostValues:
         self._stale = [0] * count
         self._direct = [0] * count
         self._invariance = Invariance(trace)
-        self._order = Order(knowledge, trace, active, self._invariance)
-        self._overwritten: dict[int, int] = {}
+        self._forward = trace.forward()
+        self._elements = Elements(knowledge, trace, self._invariance)
+        self._order = Order(knowledge, trace, active, self._invariance, self._elements, self._forward)
         self._settled: dict[int, frozenset[int]] = {}
 
     def find(self) -> Iterator[Lost]:
@@ -73,7 +75,8 @@ class LostValues:
             yield from self._of(operation)
         yield from self._bounds()
         yield from self._order.find()
-        yield from Jumps(self._knowledge, trace, self._active).find()
+        yield from self._order.arrays()
+        yield from Jumps(self._knowledge, trace, self._active, self._forward).find()
 
     def _possible(self) -> bool:
         """Whether anything in a body without dynamic loops can lose a value."""
@@ -89,7 +92,7 @@ class LostValues:
         """Fills ``_stale`` and ``_direct``."""
         trace = self._trace
         own: dict[int, int] = {}
-        self._overwritten = overwritten = Elements(self._knowledge, trace, self._invariance).overwritten()
+        overwritten = self._elements.overwritten()
         for operation in trace.operations:
             if operation.name == "loop" and self._kind(operation) != "undecided":
                 own[operation.index] = self._loss(Loss("carried", operation.index))
@@ -116,7 +119,7 @@ class LostValues:
                 index = operation.index
                 bits = own.get(index, 0)
                 if operation.name == "loop":
-                    if self._kind(operation) != "for":
+                    if operation.detail in self._forward or self._kind(operation) == "undecided":
                         self._direct[index] |= bits
                         bits = 0
                 elif operation.name == "exit":
@@ -206,7 +209,7 @@ class LostValues:
                 # what the element held before must get no gradient, if and only if the store runs
                 yield from self._conditions(operation)
             return
-        if operation.name == "call" and index in self._overwritten and self._differentiates(operation):
+        if operation.name == "call" and index in self._elements.needed and self._differentiates(operation):
             yield from self._lost(index, index, "value")
         if not active.useful[index]:
             return
@@ -219,6 +222,8 @@ class LostValues:
             if not active.varied[operand]:
                 continue
             for at in activity.needs(self._knowledge, operation, position):
+                if operation.name == "dot" and operands[0] == operands[1] and self._constant_part(operands[0]):
+                    continue
                 if operation.name in ("load", "view") or (operation.name == "extract" and at > 0):
                     via: Via = "index"
                 elif operation.name in ("phi", "where", "select") and at == 0:
@@ -228,6 +233,19 @@ class LostValues:
                 yield from self._lost(index, operands[at], via)
             if self._direct[index] and builtins.needs_result(operation.name, position, len(operands)):
                 yield from self._lost(index, index, "value")
+
+    def _constant_part(self, vector: int) -> bool:
+        """Whether only components without a gradient are stored later: ``dot(v, v)`` goes component by component."""
+        components = Components(self._trace, self._active)
+        bits = self._direct[vector]
+        for position, loss in enumerate(self._losses):
+            if bits >> position & 1:
+                store = self._trace.operations[loss.origin]
+                if not isinstance(store.detail, Insert) or self._stale[vector]:
+                    return False
+                if components.previous(vector, store.detail.component, store) is not None:
+                    return False
+        return bits != 0
 
     def _is_read(self, array: int) -> bool:
         """Whether the body reads the array."""
@@ -277,11 +295,25 @@ class LostValues:
                 ):
                     holders[operation.index] = holders[held]
                 elif operation.name == "field":
-                    if operation.detail == holders[held] and self._active.useful[operation.index]:
+                    if operation.detail == holders[held] and self._reads(operation, insert):
                         return True
                 elif operation.name != "setfield" and operation.name != "jump":
                     return True
         return False
+
+    def _reads(self, member: Operation, insert: Operation) -> bool:
+        """Whether anything reads the stored component from a member."""
+        stored = insert.detail
+        assert isinstance(stored, Insert)
+        return bool(self._active.useful[member.index]) and any(
+            member.index in operation.operands
+            and not (
+                operation.name == "extract"
+                and isinstance(operation.detail, tuple)
+                and layout.overlap(stored.component, operation.detail) == "apart"
+            )
+            for operation in self._trace.operations
+        )
 
     def _bounds(self) -> Iterator[Lost]:
         """Loops that run another number of iterations in the reverse sweep."""

@@ -1,4 +1,4 @@
-"""The order of iterations: ``while`` loops and loops over queries are reversed in forward order.
+"""The order of iterations: many loops are reversed in forward order (``Trace.forward``).
 
 A carried value whose gradient changes from one iteration to the next then meets the wrong one, even where no primal
 value is lost. What picks one of some values (a running maximum, a last hit) and what only adds up does not mind.
@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from warplint.kernels import activity
 from warplint.kernels.activity import Activity
+from warplint.kernels.elements import Elements
 from warplint.kernels.invariance import Invariance
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.losses import EFFECTS, Loss, Lost
@@ -22,11 +23,21 @@ CHOICES = ("phi", "where", "select")
 class Order:
     """Finds the carried values of one trace for which the order of iterations matters."""
 
-    def __init__(self, knowledge: Knowledge, trace: Trace, active: Activity, invariance: Invariance) -> None:
+    def __init__(
+        self,
+        knowledge: Knowledge,
+        trace: Trace,
+        active: Activity,
+        invariance: Invariance,
+        elements: Elements,
+        forward: frozenset[int],
+    ) -> None:
         self._knowledge = knowledge
         self._trace = trace
         self._active = active
         self._invariance = invariance
+        self._elements = elements
+        self._forward = forward
 
     def find(self) -> Iterator[Lost]:
         """Carried values of ``while`` loops and query loops whose gradient changes from iteration to iteration.
@@ -38,7 +49,7 @@ class Order:
             frame = operation.detail
             if operation.name != "loop" or not isinstance(frame, int):
                 continue
-            if self._trace.frames[frame].kind not in ("while", "iterate"):
+            if frame not in self._forward:
                 continue
             if not self._active.active(operation.index) and not self._read_after(operation):
                 continue
@@ -52,6 +63,18 @@ class Order:
             if reader is not None:
                 place = operations[reader].span
                 yield Lost(Loss("carried", operation.index), reader, operation.index, "order", place)
+
+    def arrays(self) -> Iterator[Lost]:
+        """Array elements that such a loop stores in one iteration and loads in another."""
+        operations = self._trace.operations
+        for frame in sorted(self._forward):
+            for load, store in self._elements.shared(frame):
+                if self._works(store) and self._active.active(load):
+                    yield Lost(Loss("reordered", frame, store), load, load, "order", operations[load].span)
+
+    def _works(self, store: int) -> bool:
+        operation = self._trace.operations[store]
+        return operation.name in EFFECTS and self._active.active(operation.operands[-1])
 
     def _varies(self, index: int, head: Operation, seen: set[int]) -> bool:
         """Whether iterations differ: in the array elements that a gradient flows to, or in the derivatives on the way.

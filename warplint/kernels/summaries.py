@@ -46,11 +46,10 @@ class Summary:
 
     ``differentiated``: positions of the parameters that get a gradient. ``needs``: for each of them, the positions of
     the parameters whose values its adjoint reads. ``stored``: the positions whose gradient comes from arrays that the
-    func writes. ``writes``: whether it changes arrays. ``written_elements`` and ``needed_elements``: as far as they are
-    known, the elements that it writes and those whose values its adjoint reads. ``repeats``: the arrays that it changes
-    once more if it runs once more, because it adds to their elements or computes these from themselves, and does not set them as
-    well. ``wanted``: the
-    same as ``needs`` by paths.
+    func writes. ``writes``: whether it changes arrays. ``repeats``: the arrays that it changes once more if it runs
+    once more, because it adds to their elements or computes these from themselves, and does not set them as well.
+    ``written_elements``, ``read_elements`` and ``needed_elements``: as far as they are known, the elements that it
+    writes, that it reads, and whose values its adjoint reads. ``wanted``: the same as ``needs`` by paths.
     """
 
     returned: Type
@@ -64,7 +63,8 @@ class Summary:
     complete: bool
     trace: Trace | None = None
     written_elements: tuple[Element, ...] = ()
-    needed_elements: tuple[Element, ...] = ()
+    read_elements: tuple[Element, ...] = ()
+    needed_elements: frozenset[Element] = frozenset()
     wanted: frozenset[tuple[Path, Path]] = frozenset()
 
 
@@ -193,16 +193,17 @@ class _Summariser:
             frozenset(flows),
             self.trace.complete,
             self.trace,
-            tuple(self._elements(("store", "accumulate", "atomic"))),
-            tuple(self._elements(("load",))),
+            tuple(element for _, element in self._elements(("store", "accumulate", "atomic"))),
+            tuple(element for _, element in self._elements(("load",))),
+            frozenset(element for load, element in self._elements(("load",)) if self._reaches(load)),
             frozenset((source, path) for source, mask in self.needs.items() for path in self.paths.paths(mask)),
         )
 
-    def _elements(self, names: tuple[str, ...]) -> Iterator[Element]:
+    def _elements(self, names: tuple[str, ...]) -> Iterator[tuple[int, Element]]:
         operations = self.trace.operations
         positions = {index: position for position, (_, _, index) in enumerate(self.trace.parameters)}
         for operation in operations:
-            if operation.name not in names or (names == ("load",) and not self._reaches(operation.index)):
+            if operation.name not in names:
                 continue
             root, fields = self.trace.root(operation.operands[0])
             indices: tuple[int, ...] = operation.operands[1:] if names == ("load",) else operation.operands[1:-1]
@@ -211,7 +212,8 @@ class _Summariser:
                 indices = view.operands[1:] + indices
                 view = operations[view.operands[0]]
             if root in positions and all(index in positions for index in indices):
-                yield Element(positions[root], fields, tuple(positions[index] for index in indices))
+                element = Element(positions[root], fields, tuple(positions[index] for index in indices))
+                yield operation.index, element
 
     def _reaches(self, load: int) -> bool:
         """Whether a value that an adjoint reads is computed from an element."""

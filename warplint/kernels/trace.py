@@ -189,6 +189,23 @@ class Trace:
         if next(self.loops(self.operations[index].frame), None) is not None:
             yield from self.operations
 
+    def forward(self) -> frozenset[int]:
+        """The dynamic loops whose iterations the reverse sweep runs in forward order.
+
+        A ``for`` whose variable nothing reads is one of them: only that variable runs backward.
+        """
+        read = {operand for operation in self.operations if operation.name != "exit" for operand in operation.operands}
+        backward = {
+            operation.detail
+            for operation in self.operations
+            if operation.name == "induction" and operation.index in read
+        }
+        return frozenset(
+            frame.index
+            for frame in self.frames
+            if frame.kind in ("while", "iterate") or (frame.kind == "for" and frame.index not in backward)
+        )
+
     def root(self, index: int) -> tuple[int, tuple[str, ...]]:
         """The operation that an array value comes from, and the fields passed on the way from it."""
         path: list[str] = []
