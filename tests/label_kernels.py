@@ -133,6 +133,7 @@ class Run:
         self.leaves: list[Leaf] = []
         self.plan: list[Any] = [self._argument(arg.label, arg.type) for arg in self.kernel.adj.args]
         self.dim = THREADS if "tid()" in self.kernel.adj.source else 1
+        self.block = 1 if "tile_" in self.kernel.adj.source else 256
         self.weights: dict[int, np.ndarray] = {}
         #: which result holds the final contents of each leaf
         self.outcome: dict[int, int] = {}
@@ -184,10 +185,10 @@ class Run:
             return results[-1]
 
         if tape is None:
-            wp.launch(self.kernel, dim=self.dim, inputs=[build(r) for r in self.plan])
+            wp.launch(self.kernel, dim=self.dim, block_dim=self.block, inputs=[build(r) for r in self.plan])
         else:
             with tape:
-                wp.launch(self.kernel, dim=self.dim, inputs=[build(r) for r in self.plan])
+                wp.launch(self.kernel, dim=self.dim, block_dim=self.block, inputs=[build(r) for r in self.plan])
         return sources, results
 
     def _weight(self, index: int, size: int) -> np.ndarray:

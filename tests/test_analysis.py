@@ -6,14 +6,17 @@ import os
 import pickle
 import signal
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 from programs import IN_PLACE
 
-from warplint import analysis
-from warplint.frontend import open_project
-from warplint.source.project import Project
+from warplint import analysis, kernels
+from warplint.frontend import fast, open_project, read_with_libcst
+from warplint.ir.facts import Fact
+from warplint.reach import Uses
+from warplint.source.project import Module, Project
 
 
 class BrokenProject:
@@ -26,7 +29,7 @@ class BrokenProject:
 
 
 def test_an_internal_error_is_one_line_with_its_traceback_beside() -> None:
-    result = analysis.analyse_file(BrokenProject(), analysis.Work(Path("/a.py")))  # type: ignore[arg-type]
+    result = analysis.kernel_facts(analysis.Linted(BrokenProject()), Path("/a.py"), {})  # type: ignore[arg-type]
     assert result.facts == ()
     (problem,) = result.problems
     assert problem.message == (
@@ -48,15 +51,17 @@ def test_an_internal_error_while_loading_is_one_too() -> None:
 def test_a_process_that_dies_costs_the_file_that_killed_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = [tmp_path / f"{number:03}.py" for number in range(80)]
     for path in files:
-        path.write_text("")
+        path.write_text("@decorated\ndef nothing(): pass\n")
     deadly = files[37]
 
-    def analyse_file(project: Project, work: analysis.Work, uses: object) -> analysis.FileAnalysis:
-        if work.path == deadly:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return analysis.FileAnalysis(work.path)
+    usual = kernels.analyse
 
-    monkeypatch.setattr(analysis, "analyse_file", analyse_file)
+    def analyse(project: Project, module: Module, uses: Uses) -> Iterable[Fact]:
+        if module.path == deadly:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return usual(project, module, uses)
+
+    monkeypatch.setattr(kernels, "analyse", analyse)
     results = analysis.analyse_files(files, open_project(), {}, jobs=2)
     assert [result.path for result in results] == files
     failed = [result for result in results if result.problems]
@@ -70,8 +75,34 @@ def test_a_project_can_be_sent_to_a_process_that_is_not_forked(tmp_path: Path) -
     project = open_project()
     project.load(path)
     copy = pickle.loads(pickle.dumps(project))
-    kinds = [fact.kind for fact in analysis.analyse_file(copy, analysis.Work(path)).facts]
-    assert kinds == [fact.kind for fact in analysis.analyse_file(project, analysis.Work(path)).facts] != []
+    kinds = [fact.kind for fact in analysis.kernel_facts(analysis.Linted(copy), path, {}).facts]
+    assert kinds == [fact.kind for fact in analysis.kernel_facts(analysis.Linted(project), path, {}).facts] != []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the stand-in must reach the workers")
+def test_a_process_that_dies_while_loading_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = [tmp_path / f"{number:03}.py" for number in range(80)]
+    for path in files:
+        path.write_text(IN_PLACE)
+    outline, parent = Project.outline, os.getpid()
+
+    def deadly(project: Project, path: Path) -> object:
+        if path == files[37] and os.getpid() != parent:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return outline(project, path)
+
+    monkeypatch.setattr(Project, "outline", deadly)
+    results = analysis.analyse_files(files, open_project(), {}, jobs=2)
+    assert [[fact.kind for fact in result.facts] for result in results] == [["array-augmented-assignment"]] * 80
+    assert not any(result.problems for result in results)
+
+
+def test_where_the_readers_differ_libcst_counts(tmp_path: Path) -> None:
+    path = tmp_path / "light.py"
+    path.write_text(IN_PLACE)
+    blind = Project(lambda text, line: fast.read(text.replace("*= ", "/= "), line), (), read_with_libcst)
+    (result,) = analysis.analyse_files([path], blind, {}, jobs=1)
+    assert [fact.attributes["operator"] for fact in result.facts] == ["*="]
 
 
 CONSTANT_FACTOR = """

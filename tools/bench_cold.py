@@ -37,6 +37,9 @@ def main() -> int:
     parser.add_argument("--skip-libcst", action="store_true", help="time the static run only")
     arguments = parser.parse_args()
 
+    missing = [str(folder) for folder in arguments.folders if not folder.exists()]
+    if missing:
+        parser.error(f"no such folder: {', '.join(missing)}")
     files = sorted({path for folder in arguments.folders for path in python_files(folder)})
     if not files:
         parser.error("no Python files in these folders")

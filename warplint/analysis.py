@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-import os
 import re
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warplint.ir.facts import Fact, Problem
-from warplint.ir.programs import KernelProgram
+from warplint.processes import Workers
 from warplint.reach import Uses, merged, reaching
 
 if TYPE_CHECKING:
-    from multiprocessing.context import BaseContext
+    from warplint.source.project import Module, Outline, Project
 
-    from warplint.source.project import Module, Project
-
-#: Fewer files than this are analysed sooner than other processes start; LibCST makes them worth it earlier.
+#: Fewer files than this are analysed sooner than other processes start.
 PARALLEL_FROM = 32
-PRECISE_PARALLEL_FROM = 6
-# A kernel has a decorator, a tape its class; `wp` may come from another module of the project.
-_RELEVANT = re.compile(r"warp|Tape|@[\w.]*(?:kernel|func)")
-# Pieces of work a process: enough that no process waits long for the last one.
-_CHUNKS_PER_JOB = 4
+
+#: Picks the facts that matter to the caller; those that it drops cost nothing more.
+Wanted = Callable[[Sequence[Fact]], Sequence[Fact]]
+
+# The least that the text of a file says that has a part in tapes. Everything may come from other modules of the
+# project, under other names.
+_HOSTS = re.compile(r"warp|Tape")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +39,15 @@ class FileAnalysis:
     traceback: str | None = None
     uses: Uses = field(default_factory=dict)
 
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """What to do with one file that the project has loaded: kernel analysis, tape analysis, or both."""
-
-    path: Path
-    kernels: bool = True
-    tapes: bool = True
+    def and_then(self, more: FileAnalysis) -> FileAnalysis:
+        """Both together."""
+        return FileAnalysis(
+            self.path,
+            (*self.facts, *more.facts),
+            tuple(dict.fromkeys((*self.problems, *more.problems))),
+            self.traceback or more.traceback,
+            merged((self.uses, more.uses)),
+        )
 
 
 def analyse_files(
@@ -55,171 +55,143 @@ def analyse_files(
     project: Project,
     contents: Mapping[Path, bytes],
     jobs: int,
-    wanted: Callable[[Sequence[Fact]], Sequence[Fact]] = lambda facts: facts,
+    wanted: Wanted = lambda facts: facts,
 ) -> tuple[FileAnalysis, ...]:
     """Analyse every file, in the order given.
 
-    ``contents`` stands for files that are not read from disk. ``wanted`` picks the facts that matter to the caller;
-    those that it drops cost nothing more.
+    ``contents`` stands for files that are not read from disk.
     """
+    jobs = jobs if len(files) >= PARALLEL_FROM else 1
     # All are loaded before any is analysed: who calls a func is looked up in all of them, in every process.
-    found = {path: _loaded(project, path, contents.get(path)) for path in files}
-    sound = [Work(path) for path, analysis in found.items() if analysis is None]
+    found = _loaded(files, project, contents, jobs)
+    modules = dict(_modules(found, project))
 
-    # Python's own parser is fast enough to screen everything; LibCST reads the definitions that hold a fact again.
-    screened = {analysis.path: analysis for analysis in _analysed(sound, project, jobs)}
-    uses = merged(analysis.uses for analysis in screened.values())
-    suspects: dict[Path, list[Fact]] = {}
-    for path, analysis in screened.items():
-        for fact in wanted(analysis.facts):
-            suspects.setdefault(path, []).append(fact)
-    again = [Work(path, _any_from_kernels(facts), _any_from_tapes(facts)) for path, facts in suspects.items()]
-    places = sorted((fact.location.path, fact.location.span.line) for facts in suspects.values() for fact in facts)
-    reported = _analysed(again, project.precisely(places), jobs, uses) if again else ()
-
-    found.update({path: replace(analysis, facts=()) for path, analysis in screened.items()})
-    for analysis in reported:
-        before = screened[analysis.path]
-        problems = tuple(dict.fromkeys((*before.problems, *analysis.problems)))
-        facts = tuple(reaching(fact, uses) for fact in analysis.facts)
-        found[analysis.path] = replace(analysis, facts=facts, problems=problems)
-    return tuple(analysis for analysis in found.values() if analysis is not None)
+    with Workers(Linted(project, wanted), jobs) as workers:
+        # Tapes first: how host code uses a kernel decides what its facts mean.
+        hosts = [path for path, module in modules.items() if _HOSTS.search(module.text)]
+        tapes = workers.each(tape_facts, hosts, lambda path: _weight(modules[path], "Tape"))
+        _add(found, hosts, tapes)
+        uses = merged(analysis.uses for analysis in found.values())
+        decorated = [path for path, module in modules.items() if "@" in module.text]
+        kernels = workers.each(kernel_facts, decorated, lambda path: _weight(modules[path], "@"), uses)
+        _add(found, decorated, kernels)
+    return tuple(found.values())
 
 
-def _any_from_kernels(facts: Iterable[Fact]) -> bool:
-    return any(isinstance(fact.program, KernelProgram) for fact in facts)
+@dataclass(frozen=True, slots=True)
+class Linted:
+    """What the analysis of each file needs of the whole: the loaded project, and which facts are wanted."""
+
+    project: Project
+    wanted: Wanted = lambda facts: facts
 
 
-def _any_from_tapes(facts: Iterable[Fact]) -> bool:
-    return any(not isinstance(fact.program, KernelProgram) for fact in facts)
+def tape_facts(linted: Linted, path: Path) -> FileAnalysis:
+    """The facts about the tapes that one loaded file runs, and how it uses kernels."""
+    from warplint import kernels, tapes
+
+    def facts(project: Project, module: Module) -> tuple[Sequence[Fact], Uses]:
+        host = tapes.TapeAnalysis(project, partial(kernels.effects, project))
+        return linted.wanted(tuple(host.module(module))), host.uses
+
+    return _guarded(linted.project, path, facts)
 
 
-def analyse_file(project: Project, work: Work, uses: Uses | None = None) -> FileAnalysis:
-    """The facts of one file. A mistake of ours costs this file only.
+def kernel_facts(linted: Linted, path: Path, uses: Uses) -> FileAnalysis:
+    """The facts about the kernels and funcs of one loaded file; ``uses`` says how host code uses them."""
+    from warplint import kernels
 
-    ``uses`` says how host code uses kernels, where that is known already.
+    def facts(project: Project, module: Module) -> tuple[Sequence[Fact], Uses]:
+        found = linted.wanted(tuple(kernels.analyse(project, module, uses)))
+        return tuple(reaching(fact, uses) for fact in found), {}
+
+    return _guarded(linted.project, path, facts)
+
+
+_Facts = Callable[["Project", "Module"], tuple[Sequence[Fact], Uses]]
+
+
+def _guarded(project: Project, path: Path, facts: _Facts) -> FileAnalysis:
+    """What ``facts`` finds in one file. A mistake of ours costs this file only.
+
+    Python's own parser is fast enough to read everything; LibCST reads the definitions that hold a fact again. Where
+    it reads them otherwise, its reading counts.
     """
     known = len(project.problems)
     try:
-        module = project.load(work.path)
-        facts, seen = ((), {}) if isinstance(module, Problem) else _facts(project, module, work, uses)
+        module = project.load(path)
+        if isinstance(module, Problem):
+            return FileAnalysis(path)
+        found, uses = facts(project, module)
+        otherwise = project.read_otherwise((fact.location.path, fact.location.span.line) for fact in found)
+        if otherwise:
+            precise = project.precisely(otherwise)
+            module = precise.load(path)
+            assert not isinstance(module, Problem)
+            found, uses = facts(precise, module)
+            project.problems += precise.problems[len(project.problems) :]
     except ModuleNotFoundError:  # an installation without what we depend on, which no file is to blame for
         raise
     except Exception as error:
-        return _internal_error(work.path, error)
-    return FileAnalysis(work.path, facts, tuple(project.problems[known:]), uses=seen)
+        return _internal_error(path, error)
+    return FileAnalysis(path, tuple(found), tuple(project.problems[known:]), uses=uses)
 
 
-def relax_collector() -> None:
-    """Have Python look for cyclic garbage less often: syntax trees live as long as the run, and looking through them
-    again and again costs a third of it. This concerns the whole process, so only programs of our own call it."""
-    import gc
-
-    gc.set_threshold(200_000, 50, 100)
+# --- all files ---
 
 
-def available_cpus() -> int:
-    """How many processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+def _loaded(
+    files: Sequence[Path], project: Project, contents: Mapping[Path, bytes], jobs: int
+) -> dict[Path, FileAnalysis]:
+    """Load every file; what comes back holds only what is wrong with them."""
+    if jobs > 1:
+        with Workers(project, jobs) as workers:
+            outlines = workers.each(outline_of, [path for path in files if path not in contents], _size)
+        for outline in outlines:
+            if outline is not None:  # else a process died; this one finds out why
+                project.adopt(outline)
+    return {path: _load(project, path, contents.get(path)) for path in files}
 
 
-def _loaded(project: Project, path: Path, data: bytes | None) -> FileAnalysis | None:
-    """None if the file could be loaded, else why not."""
+def outline_of(project: Project, path: Path) -> Outline:
+    """See ``Project.outline``."""
+    return project.outline(path)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except (OSError, ValueError):
+        return 0
+
+
+def _load(project: Project, path: Path, data: bytes | None) -> FileAnalysis:
     try:
         module = project.load(path, data)
     except Exception as error:
         return _internal_error(path, error)
-    return FileAnalysis(path, problems=(module,)) if isinstance(module, Problem) else None
+    return FileAnalysis(path, problems=(module,) if isinstance(module, Problem) else ())
 
 
-def _facts(project: Project, module: Module, work: Work, uses: Uses | None) -> tuple[tuple[Fact, ...], Uses]:
-    # Most files have nothing to do with Warp: for those not even the analyses are imported.
-    if not _RELEVANT.search(module.text):
-        return (), {}
-    from warplint import kernels, tapes
+def _modules(found: Mapping[Path, FileAnalysis], project: Project) -> list[tuple[Path, Module]]:
+    """The files that could be loaded."""
+    loaded = [(path, project.load(path)) for path, analysis in found.items() if not analysis.problems]
+    return [(path, module) for path, module in loaded if not isinstance(module, Problem)]
 
-    host = tapes.TapeAnalysis(project, partial(kernels.effects, project))
-    of_kernels = tuple(kernels.analyse(project, module, uses)) if work.kernels else ()
-    of_tapes = tuple(host.module(module)) if work.tapes else ()
-    return (*of_kernels, *of_tapes), host.uses
+
+def _weight(module: Module, mark: str) -> int:
+    """About how much work a module is, in characters: little where it lacks the ``mark``."""
+    return len(module.text) if mark in module.text else len(module.text) // 50
+
+
+def _add(found: dict[Path, FileAnalysis], paths: Sequence[Path], more: Sequence[FileAnalysis | None]) -> None:
+    message = "the process that analysed the file died; please report it, the file was not linted"
+    for path, analysis in zip(paths, more, strict=True):
+        analysis = analysis or FileAnalysis(path, problems=(Problem(str(path), message),))
+        found[path] = found[path].and_then(analysis)
 
 
 def _internal_error(path: Path, error: Exception) -> FileAnalysis:
     what = f"internal error: {type(error).__name__}: {' '.join(str(error).split())[:200]}"
     problem = Problem(str(path), f"{what}; please report it with what `--verbose` shows, the file was not linted")
     return FileAnalysis(path, problems=(problem,), traceback=traceback.format_exc())
-
-
-def _analysed(work: Sequence[Work], project: Project, jobs: int, uses: Uses | None = None) -> tuple[FileAnalysis, ...]:
-    if jobs < 2 or len(work) < (PARALLEL_FROM if uses is None else PRECISE_PARALLEL_FROM):
-        return tuple(analyse_file(project, piece, uses) for piece in work)
-    size = max(1, len(work) // (jobs * _CHUNKS_PER_JOB))
-    chunks = [work[start : start + size] for start in range(0, len(work), size)]
-    found: list[FileAnalysis] = []
-    for chunk, results in zip(chunks, _run(chunks, project, jobs, uses), strict=True):
-        if results is not None:
-            found += results
-            continue
-        # A process died over this chunk or beside it (a crash in a parser's C code): find the file that did it.
-        for piece in chunk:
-            (alone,) = _run([[piece]], project, 1, uses)
-            message = "the process that analysed the file died; please report it, the file was not linted"
-            found += alone or [FileAnalysis(piece.path, problems=(Problem(str(piece.path), message),))]
-    return tuple(found)
-
-
-# --- several processes ---
-
-_project: Project | None = None
-_uses: Uses | None = None
-
-
-def _start(project: Project, uses: Uses | None) -> None:
-    """Set up a worker process."""
-    import signal
-
-    relax_collector()
-
-    # An interrupt goes to the whole group; the parent ends the workers.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    global _project, _uses
-    _project, _uses = project, uses
-
-
-def _work(chunk: Sequence[Work]) -> list[FileAnalysis]:
-    assert _project is not None
-    return [analyse_file(_project, piece, _uses) for piece in chunk]
-
-
-def _run(
-    chunks: Iterable[Sequence[Work]], project: Project, jobs: int, uses: Uses | None
-) -> list[list[FileAnalysis] | None]:
-    """The results of the chunks in their order; None for those that a dying process took along."""
-    from concurrent.futures import ProcessPoolExecutor
-    from concurrent.futures.process import BrokenProcessPool
-
-    results: list[list[FileAnalysis] | None] = []
-    with ProcessPoolExecutor(jobs, mp_context=_context(), initializer=_start, initargs=(project, uses)) as pool:
-        futures = [pool.submit(_work, chunk) for chunk in chunks]
-        try:
-            for future in futures:
-                try:
-                    results.append(future.result())
-                except BrokenProcessPool:
-                    results.append(None)
-        except BaseException:
-            # End the workers at once, instead of letting them finish what nobody waits for.
-            for process in list((pool._processes or {}).values()):
-                process.terminate()
-            raise
-    return results
-
-
-def _context() -> BaseContext:
-    """How to start processes: by fork on Linux, where the workers then share the loaded project without copying it."""
-    import multiprocessing
-    import sys
-
-    return multiprocessing.get_context("fork" if sys.platform == "linux" else None)

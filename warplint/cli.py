@@ -177,9 +177,9 @@ def _flat(lists: Iterable[Iterable[str]]) -> tuple[str, ...]:
 
 
 def _check(options: Options) -> int:
-    from warplint.analysis import relax_collector
     from warplint.catalogue.selecting import UnknownSelector
     from warplint.pipeline import run
+    from warplint.processes import relax_collector
     from warplint.report import render
     from warplint.report.model import problem_line
 

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warplint import __version__
-from warplint.analysis import analyse_files, available_cpus
+from warplint.analysis import analyse_files
 from warplint.frontend import open_project
 from warplint.ir.facts import Evidence, Finding
+from warplint.processes import available_cpus
 from warplint.report.model import Report
 from warplint.selection import RuleSelection
 from warplint.settings.configuration import Configuration, Configurations

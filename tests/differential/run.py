@@ -16,6 +16,9 @@ from warplint.source.project import Module, Project
 
 SIZE = 4
 
+#: Arrays are longer than what is differentiated: adjoints of wrong indices must not go outside.
+LENGTH = 10
+
 #: Where kernels are tried: how often, the range of the inputs, and how many iterations dynamic loops make. Wide ranges
 #: turn every branch both ways; few iterations and many hide different coincidences.
 TRIED = (
@@ -28,11 +31,31 @@ TRIED = (
     (4, -3.0, 3.0, 3),
 )
 
-#: The weights of what the kernel leaves in ``c``.
-LEFT = np.array([0.3, -0.4, 0.25, 0.55])
+#: Where a kernel that looks right is tried once more if something was found in it: a decision that goes wrong may go
+#: wrong seldom.
+TRIED_AGAIN = ((30, -1.3, 1.3, 3), (30, 0.0, 2.0, 3), (30, -3.0, 3.0, 4))
 
-#: The kinds of facts that the rules of today select.
-SELECTED = frozenset({"array-augmented-assignment", "component-overwrite", "loop-carried-value", "unselected-branch"})
+#: The weights of what the kernel leaves in ``c``.
+LEFT = np.array([0.3, -0.4, 0.25, 0.55, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+
+#: The kinds of facts that say "this adjoint is wrong". Others (of callers, casts, zero gradients) leave it right.
+WRONG = frozenset(
+    {
+        "array-augmented-assignment",
+        "array-overwritten",
+        "attribute-component-accumulate",
+        "carried-index",
+        "component-overwrite",
+        "component-stored-after-read",
+        "early-exit",
+        "kernel-scratch-array",
+        "loop-carried-value",
+        "loop-result-used",
+        "struct-component-store",
+        "tile-overwritten",
+        "unselected-branch",
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -58,6 +81,8 @@ def outcomes(seed: int, count: int) -> list[Outcome]:
         module = project.load(path)
         assert isinstance(module, Module)
         for fact in kernels.analyse(project, module):
+            if fact.kind not in WRONG:
+                continue
             found.setdefault(fact.definition, []).append(f"{fact.kind}:{fact.location.span.line}")
         spec = importlib.util.spec_from_file_location(path.stem, path)
         assert spec is not None and spec.loader is not None
@@ -68,19 +93,23 @@ def outcomes(seed: int, count: int) -> list[Outcome]:
         for index in range(count):
             name = f"k{index}"
             kernel = getattr(loaded, name)
-            results.append(Outcome(name, parts[index], _wrong(wp, kernel), tuple(found.get(name, ()))))
+            facts = tuple(found.get(name, ()))
+            wrong = _wrong(wp, kernel, TRIED)
+            if facts and wrong is False:
+                wrong = _wrong(wp, kernel, TRIED_AGAIN) is True
+            results.append(Outcome(name, parts[index], wrong, facts))
         return results
 
 
-def _wrong(wp: object, kernel: object) -> bool | None:
+def _wrong(wp: object, kernel: object, tried: tuple[tuple[int, float, float, int], ...]) -> bool | None:
     """Whether the tape's gradient disagrees with finite differences at one of the inputs."""
     undecided = True
     seed = 0
-    for times, low, high, count in TRIED:
+    for times, low, high, count in tried:
         for _ in range(times):
             seed += 1
             generator = np.random.default_rng(seed)
-            inputs = [generator.uniform(low, high, SIZE) for _ in range(3)]
+            inputs = [generator.uniform(low, high, LENGTH) for _ in range(3)]
             weights = generator.uniform(0.5, 1.5, 8) * generator.choice([-1.0, 1.0], 8)
             tape, value = _gradient(wp, kernel, inputs, weights, count)
             coarse = _differences(wp, kernel, inputs, weights, count, 1.0e-4)
@@ -111,7 +140,7 @@ def _gradient(wp, kernel, inputs, weights, count):  # type: ignore[no-untyped-de
     seeds = {output: wp.array(weights, dtype=wp.float64, device="cpu")}
     arrays[2].grad.assign(LEFT)
     tape.backward(grads=seeds)
-    return np.concatenate([value.grad.numpy() for value in arrays]), total
+    return np.concatenate([value.grad.numpy()[:SIZE] for value in arrays]), total
 
 
 def _differences(wp, kernel, inputs, weights, count, step):  # type: ignore[no-untyped-def]

@@ -13,7 +13,7 @@ from warplint.frontend import fast
 from warplint.ir.effects import KernelUse
 from warplint.ir.facts import Fact
 from warplint.source.project import Module, Project
-from warplint.tapes import TapeAnalysis, entries
+from warplint.tapes import TapeAnalysis, entries, machine
 
 Run = Callable[..., list[Fact]]
 
@@ -220,3 +220,60 @@ def test_file_without_tapes_is_not_run(tmp_path: Path, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(entries, "traces", refuse)
     assert list(TapeAnalysis(project, Stub(project)).module(module)) == []
+
+
+def test_entry_points_left_out_when_the_steps_of_the_module_are_used_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = HEADER
+    for name in ("first", "second"):
+        source += f"""
+
+def {name}(x, y):
+    for k in range(3):
+        with wp.Tape() as tape:
+            wp.launch(square, dim=1, inputs=[x, y])
+        tape.backward(y)
+"""
+    path = tmp_path / "two.py"
+    path.write_text(source)
+    monkeypatch.setattr(entries, "MODULE_BUDGET", 20)
+    project = Project(fast.read)
+    module = project.load(path)
+    assert isinstance(module, Module)
+    analysis = TapeAnalysis(project, Stub(project))
+    assert list(analysis.module(module)) == []
+    assert analysis.exhausted == [(path, "first"), (path, "second")]
+
+
+def test_run_without_arrays_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = (
+        HEADER
+        + """
+def number(n):
+    return n + 1
+
+def build():
+    a = number(1)
+    b = number(a)
+    c = number(b)
+    d = number(c)
+    return number(d)
+
+def train(x, y):
+    build()
+    with wp.Tape() as tape:
+        wp.launch(square, dim=1, inputs=[x, y])
+"""
+    )
+    path = tmp_path / "idle.py"
+    path.write_text(source)
+    project = Project(fast.read)
+    module = project.load(path)
+    assert isinstance(module, Module)
+    analysis = TapeAnalysis(project, Stub(project))
+    list(analysis.module(module))
+    assert analysis.exhausted == []
+    monkeypatch.setattr(machine, "PATIENCE", 8)
+    list(analysis.module(module))
+    assert set(analysis.exhausted) == {(path, "train")}

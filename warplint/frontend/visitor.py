@@ -51,7 +51,7 @@ def read(text: str, first_line: int = 1) -> tuple[ir.Stmt, ...]:
     except UnicodeError as error:
         raise SyntaxError(f"the text is not valid Unicode: {error}", (None, first_line, 1, None)) from None
     # A module fresh from the parser holds no node twice, so it need not be copied.
-    wrapper = MetadataWrapper(module, unsafe_skip_copy=True)
+    wrapper = _Wrapper(module, unsafe_skip_copy=True)
     try:
         positions = wrapper.resolve(PositionProvider)
     except KeyError:  # LibCST hides the RecursionError behind the lack of a position
@@ -61,6 +61,14 @@ def read(text: str, first_line: int = 1) -> tuple[ir.Stmt, ...]:
         warnings.simplefilter("ignore")  # invalid escapes are not our subject
         wrapper.module.visit(reader)
     return reader.statements(wrapper.module.body)
+
+
+class _Wrapper(MetadataWrapper):
+    """LibCST walks the whole tree for providers of metadata that share a walk, even where there are none."""
+
+    def visit_batched(self, visitors: Iterable[Any], *arguments: Any, **keywords: Any) -> cst.CSTNode:
+        visitors = list(visitors)
+        return super().visit_batched(visitors, *arguments, **keywords) if visitors else self.module
 
 
 def _check(text: str, first_line: int) -> None:

@@ -20,7 +20,8 @@ class Effect:
     to its elements. ``needed``: the adjoint of some operation reads an element's value (a non-linear read), so that
     overwriting the array later loses a value. ``covers``: a plain store happens on every path before any read of the
     element, so the old contents do not matter. ``differentiable``: its elements are floating-point (or vectors,
-    matrices, structs of such).
+    matrices, structs of such). ``placed``: the parameters (and arrays behind them) that the indices of its stores and
+    accumulations are computed from; empty where only the thread decides which elements are written.
     """
 
     path: Path
@@ -30,6 +31,7 @@ class Effect:
     needed: bool
     covers: bool
     differentiable: bool
+    placed: frozenset[Path] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,8 @@ class EffectSummary:
     ``parameters`` are the names of all parameters in order. ``flows`` holds (source, target) pairs of paths: the
     derivative of what is stored into target's elements with respect to source's elements can be non-zero and is carried
     by Warp's adjoint.
+    ``needs`` holds (source, wanted) pairs of paths: the derivative with respect to source's elements is computed from
+    the values that wanted's elements have when the reverse sweep comes by.
     ``backward`` is False where the kernel is compiled without an adjoint, None where that is not known.
     ``complete`` is False when something in the body could not be followed; absences then prove nothing.
     """
@@ -48,6 +52,7 @@ class EffectSummary:
     flows: frozenset[tuple[Path, Path]]
     backward: bool | None
     complete: bool
+    needs: frozenset[tuple[Path, Path]] = frozenset()
 
     def effect(self, path: Path) -> Effect | None:
         """The effect on the array at ``path``, None if nothing was seen to touch it."""

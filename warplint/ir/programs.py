@@ -84,12 +84,16 @@ class Allocate:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """``wp.launch(kernel, dim, inputs, outputs)``: arguments in the order of the kernel's parameters."""
+    """``wp.launch(kernel, dim, inputs, outputs)``: arguments in the order of the kernel's parameters.
+
+    Without ``recorded`` the tape that is open does not see it (``record_tape=False``, a prepared command).
+    """
 
     site: Location
     kernel: DefinitionRef
     dim: tuple[int | Unknown, ...] | None
     arguments: tuple[Argument, ...]
+    recorded: bool = True
 
 
 @dataclass(frozen=True, slots=True)

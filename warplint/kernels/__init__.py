@@ -19,7 +19,8 @@ from warplint.kernels.execute import execute
 from warplint.kernels.facts import Facts
 from warplint.kernels.knowledge import WARP_VERSION, Knowledge
 from warplint.kernels.numeric import Place
-from warplint.kernels.options import Options, decorated
+from warplint.kernels.options import Options
+from warplint.kernels.relevant import Relevant
 from warplint.kernels.summaries import Summaries, effect_summary
 from warplint.kernels.trace import Trace
 from warplint.source.project import Definition, Module, Project
@@ -32,18 +33,18 @@ class Analysis:
         self.knowledge = Knowledge(project, warp_version)
         self.summaries = Summaries(self.knowledge)
         self.callers = Callers(self.knowledge)
+        self._relevant = Relevant(project, self.knowledge.decorations)
         self._effects: dict[tuple[object, str, int], EffectSummary | None] = {}
 
     def module(self, module: Module) -> Iterator[Fact]:
         """The facts of every kernel and func in a module."""
-        if "warp" not in module.text:
-            return
-        for definition in module.functions(decorated(module)):
-            role = self.knowledge.decorations.role(definition)
-            if role in ("kernel", "func"):
-                yield from self._definition(definition, role == "kernel")
-            elif role in ("func_grad", "func_replay"):
-                yield from declared(self.knowledge, self.callers, definition, role)
+        for region in self._relevant.regions(module):
+            for definition in module.within(region):
+                role = self.knowledge.decorations.role(definition)
+                if role in ("kernel", "func"):
+                    yield from self._definition(definition, role == "kernel")
+                elif role in ("func_grad", "func_replay"):
+                    yield from declared(self.knowledge, self.callers, definition, role)
 
     def _definition(self, definition: Definition, kernel: bool) -> Iterator[Fact]:
         options = self.knowledge.decorations.options(definition)
@@ -60,6 +61,8 @@ class Analysis:
                     yield fact
 
     def _closed(self, definition: Definition, kernel: bool, closure: Closure, options: Options) -> Iterator[Fact]:
+        if not kernel and options.backward is not True and not self._relevant.is_asked_for(definition):
+            return
         trace = execute(self.knowledge, definition, closure)
         if trace is None:
             return

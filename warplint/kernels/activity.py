@@ -117,6 +117,7 @@ def _forward(
             if found:
                 varied[index] = 1
                 changed = True
+        changed = changed and (bool(scratch) or trace.has_loops)
 
 
 def without_gradient(knowledge: Knowledge, trace: Trace) -> frozenset[int]:
@@ -162,7 +163,7 @@ def _backward(knowledge: Knowledge, trace: Trace, edges: list[tuple[int, ...]], 
             for target in targets:
                 if not useful[target]:
                     useful[target] = 1
-                    changed = True
+                    changed = trace.has_loops
 
 
 def _holds_floats(knowledge: Knowledge, trace: Trace, operation: Operation) -> bool:

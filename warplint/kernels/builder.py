@@ -17,7 +17,7 @@ MAX_OPERATIONS = 30_000
 
 # Operations that make a new value every time, or that do something.
 _IMPURE = frozenset(
-    {"unknown", "parameter", "store", "accumulate", "atomic", "call", "loop", "exit", "induction", "return"}
+    {"unknown", "parameter", "store", "accumulate", "atomic", "call", "loop", "exit", "induction", "return", "jump"}
 )
 
 

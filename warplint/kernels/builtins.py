@@ -50,6 +50,20 @@ _NEEDS: dict[str, dict[int, tuple[int, ...]]] = {
     "select": {1: (0,), 2: (0,)},
     # only the dividend gets a gradient, whatever the operands are
     "mod": {0: ()},
+    # tiles: their adjoints are in templates
+    "tile": {0: ()},
+    "tile_astype": {0: ()},
+    "tile_broadcast": {0: ()},
+    "tile_dot": {0: (1,), 1: (0,)},
+    "tile_extract": {0: ()},
+    "tile_fft": {0: ()},
+    "tile_ifft": {0: ()},
+    "tile_load": {0: ()},
+    "tile_matmul": {0: (1,), 1: (0,)},
+    "tile_reshape": {0: ()},
+    "tile_squeeze": {0: ()},
+    "tile_sum": {0: ()},
+    "tile_transpose": {0: ()},
     # operations of the record
     "phi": {1: (0,), 2: (0,)},
     "construct": {},
@@ -57,7 +71,9 @@ _NEEDS: dict[str, dict[int, tuple[int, ...]]] = {
 }
 
 #: Operations of the record whose operands all get a gradient and whose adjoints read no value.
-LINEAR = frozenset({"construct", "loop", "exit", "item", "insert", "insert_add", "field", "setfield", "return", "copy"})
+LINEAR = frozenset(
+    {"construct", "loop", "exit", "item", "insert", "insert_add", "field", "setfield", "return", "copy", "tile_assign"}
+)
 
 #: Where a singular or rounding built-in has no derivative: operands that never get a gradient.
 _NO_GRADIENT = frozenset({"compare", "logic", "int", "constant", "parameter", "induction", "unknown", "floordiv"})
@@ -92,13 +108,14 @@ def differentiable(name: str) -> bool:
     return bool(entry and entry["differentiable"])
 
 
+@cache
 def receives(name: str, count: int) -> tuple[int, ...]:
     """The positions of the operands (of ``count``) that can get a gradient from the result."""
     if name in _NO_GRADIENT:
         return ()
     if name in ("phi", "where", "select"):
         return tuple(range(1, count))
-    if name in ("insert", "insert_add"):
+    if name in ("insert", "insert_add", "tile_assign"):
         return (0, count - 1)
     if name in ("extract", "load", "view", "exit"):
         return (0,) if name != "exit" else tuple(range(count))
@@ -130,6 +147,7 @@ def lacking(name: str, arguments: tuple[Type, ...]) -> tuple[int, ...]:
     return ()
 
 
+@cache
 def needs(name: str, operand: int, count: int) -> tuple[int, ...]:
     """The positions of the operands whose values the adjoint of ``operand`` reads."""
     if name in _NEEDS:

@@ -40,7 +40,7 @@ class Callers:
 
     def _find(self, target: Definition) -> Iterator[Definition]:
         project = self._knowledge.project
-        for module, region in mentions(project, target.node.name):
+        for module, region, _ in mentions(project, target.node.name):
             if region.kind in ("import", "assign") or not decorated(module).search(
                 module.text, region.start, region.end
             ):

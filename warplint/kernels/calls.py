@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from warplint.ir import syntax as ir
 from warplint.kernels import builtins
 from warplint.kernels.expressions import Expressions
@@ -148,7 +150,12 @@ class Calls(Expressions):
             return self._atomic(name, arguments, node)
         if name == "adjoint":
             return self.unknown(node.span)
-        return self.emit(name, arguments, builtins.result(name, types), node.span)
+        result = builtins.result(name, types)
+        if result.kind == "tile" and result.element is None:
+            # a tile holds what it was made of
+            elements = (type_.element for type_ in types if type_.kind in ("array", "tile"))
+            result = replace(result, element=next((element for element in elements if element is not None), FLOAT))
+        return self.emit(name, arguments, result, node.span)
 
     def _atomic(self, name: str, arguments: tuple[int, ...], node: ir.Call) -> int:
         value = arguments[-1]

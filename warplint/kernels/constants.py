@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import operator
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -20,6 +19,7 @@ from warplint.source.project import (
     Scope,
     Value,
 )
+from warplint.source.regions import Region
 
 #: Values of the parameters of enclosing functions, by name.
 Closure = Mapping[str, object]
@@ -223,45 +223,31 @@ class Factories:
 
     def _project_calls(self, factory: Definition) -> list[tuple[Module, ir.Call, Scope]]:
         found: list[tuple[Module, ir.Call, Scope]] = []
-        for module, region in mentions(self._project, factory.node.name):
+        for module, region, lines in mentions(self._project, factory.node.name):
             for statement in module.read(region):
-                found.extend(_calls_of(self._project, module, statement, (), factory))
+                found.extend(_calls_of(self._project, module, statement, (), factory, lines))
         return found
 
 
-_CALLED = re.compile(r"\b[A-Za-z_]\w*(?=\()")
-
-
-def _called_names(project: Project, module: Module) -> set[str]:
-    """The names that stand before a bracket anywhere in a module."""
-    key = (_CALLED, module.path)
-    found = project.kept.get(key)
-    if not isinstance(found, set):
-        found = project.kept[key] = set(_CALLED.findall(module.text))
-    return found
-
-
-def mentions(project: Project, name: str) -> list[tuple[Module, Any]]:
-    """The regions of all modules read so far whose text contains ``name`` directly before a bracket."""
-    found = []
-    needle = re.compile(rf"(?<!\w){name}\(")
-    for module in project.modules():
-        if name not in _called_names(project, module):
-            continue
-        for region in module.regions:
-            match = needle.search(module.text, region.start, region.end)
-            # the definition itself is no call of it
-            while match is not None and module.text.endswith("def ", region.start, match.start()):
-                match = needle.search(module.text, match.end(), region.end)
-            if match is not None:
-                found.append((module, region))
-    return found
+def mentions(project: Project, name: str) -> list[tuple[Module, Region, list[int]]]:
+    """The regions of all modules read so far whose text contains ``name`` directly before a bracket, but for the
+    definition of that name, and the lines where it does."""
+    return [
+        (module, region, lines)
+        for module in project.modules_with(name)
+        for region, lines in module.regions_that_call(name)
+    ]
 
 
 def _calls_of(
-    project: Project, module: Module, node: ir.Node, scope: Scope, target: Definition
+    project: Project, module: Module, node: ir.Node, scope: Scope, target: Definition, lines: list[int]
 ) -> list[tuple[Module, ir.Call, Scope]]:
+    """The calls of ``target`` in ``node``; ``lines`` are all lines where they can stand."""
     found: list[tuple[Module, ir.Call, Scope]] = []
+    span = None if isinstance(node, (ir.FunctionDef, ir.ClassDef)) else getattr(node, "span", None)
+    # The span of a definition leaves out its decorators.
+    if span is not None and not any(span.line <= line <= span.end_line for line in lines):
+        return found
     if isinstance(node, ir.Call):
         callee = node.func
         last = callee.attr if isinstance(callee, ir.Attribute) else callee.id if isinstance(callee, ir.Name) else None
@@ -271,7 +257,7 @@ def _calls_of(
                 found.append((module, node, scope))
     inner = (*scope, node) if isinstance(node, (ir.FunctionDef, ir.ClassDef)) else scope
     for child in ir.children(node):
-        found.extend(_calls_of(project, module, child, inner, target))
+        found.extend(_calls_of(project, module, child, inner, target, lines))
     return found
 
 

@@ -14,12 +14,12 @@ from warplint.kernels.constants import Closure
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.options import Options
 from warplint.kernels.stores import Stores
-from warplint.kernels.trace import Frame, FrameKind, Trace
+from warplint.kernels.trace import Frame, FrameKind, Jump, Trace
 from warplint.kernels.types import INT, UNKNOWN_TYPE, Type
 from warplint.source.project import Definition
 
 #: How control leaves a block, None if it runs to its end.
-Jump = Literal["return", "continue", "break"]
+Leaving = Literal["return", "continue", "break"]
 
 
 @dataclass(slots=True)
@@ -27,6 +27,8 @@ class _Loop:
     """The loop that is being executed, and what locals held where it was continued or left."""
 
     frame: int
+    dynamic: bool = False
+    carried: dict[str, int] = field(default_factory=dict)
     continues: list[tuple[int | None, Span, dict[str, int]]] = field(default_factory=list)
     breaks: list[dict[str, int]] = field(default_factory=list)
 
@@ -64,10 +66,10 @@ class _Body(Stores):
 
     # --- statements ---
 
-    def block(self, body: tuple[ir.Stmt, ...]) -> Jump | None:
+    def block(self, body: tuple[ir.Stmt, ...]) -> Leaving | None:
         """Executes statements; the frame is the same afterwards."""
         outer = self.frame
-        jump: Jump | None = None
+        jump: Leaving | None = None
         for statement in body:
             jump = self.statement(statement)
             if jump is not None:
@@ -75,7 +77,7 @@ class _Body(Stores):
         self.frame = outer
         return jump
 
-    def statement(self, node: ir.Stmt) -> Jump | None:
+    def statement(self, node: ir.Stmt) -> Leaving | None:
         """Executes one statement."""
         if isinstance(node, ir.Assign):
             self._assign(node)
@@ -98,13 +100,14 @@ class _Body(Stores):
             return "return"
         elif isinstance(node, ir.Continue):
             if self._loops:
+                self._jump("continue", node.span)
                 here = self.trace.frames[self.frame]
                 self._loops[-1].continues.append((here.condition, here.span, dict(self.symbols)))
             return "continue"
         elif isinstance(node, ir.Break):
             if self._loops:
+                self._jump("break", node.span)
                 self._loops[-1].breaks.append(dict(self.symbols))
-                self.trace.frames[self._loops[-1].frame].exits.append(node.span)
             return "break"
         elif isinstance(node, ir.Assert):
             self.expr(node.test)
@@ -141,19 +144,26 @@ class _Body(Stores):
         return self.item(whole, position, node.value.span)
 
     def _return(self, node: ir.Return) -> None:
-        for frame in self.trace.loops(self.frame):
-            self.trace.frames[frame].exits.append(node.span)
         if node.value is None:
+            self._jump("return", node.span)
             return
         items = node.value.elements if isinstance(node.value, ir.Tuple) else (node.value,)
         values = tuple(self.expr(item) for item in items)
         types = tuple(self.type_of(value) for value in values)
         type_ = types[0] if len(types) == 1 else Type("tuple", parts=types)
         self.trace.returns.append(self.emit("return", values, type_, node.span))
+        self._jump("return", node.span)
+
+    def _jump(self, kind: Leaving, span: Span) -> None:
+        """Notes a jump for each dynamic loop that it leaves or continues."""
+        for loop in self._loops if kind == "return" else self._loops[-1:]:
+            if loop.dynamic:
+                values = tuple(self.symbols.get(name, head) for name, head in loop.carried.items())
+                self.emit("jump", (*loop.carried.values(), *values), UNKNOWN_TYPE, span, Jump(kind, loop.frame))
 
     # --- branches ---
 
-    def _if(self, node: ir.If) -> Jump | None:
+    def _if(self, node: ir.If) -> Leaving | None:
         condition = self.expr(node.test)
         fixed = self.fixed(condition)
         if fixed is not None:
@@ -165,7 +175,7 @@ class _Body(Stores):
         taken = self.symbols
         self.frame = outer
         self.symbols = dict(before)
-        otherwise: Jump | None = None
+        otherwise: Leaving | None = None
         if node.orelse:
             self.open_frame("branch", node.test.span, condition, False)
             otherwise = self.block(node.orelse)
@@ -194,7 +204,7 @@ class _Body(Stores):
 
     # --- loops ---
 
-    def _for(self, node: ir.For) -> Jump | None:
+    def _for(self, node: ir.For) -> Leaving | None:
         decision = loops.unroll(self, node)
         if isinstance(decision, range):
             return self._unrolled(node, decision)
@@ -208,7 +218,7 @@ class _Body(Stores):
             self._dynamic("undecided", node, node.iterable)
         return None
 
-    def _unrolled(self, node: ir.For, iterations: range) -> Jump | None:
+    def _unrolled(self, node: ir.For, iterations: range) -> Leaving | None:
         for value in iterations:
             if isinstance(node.target, ir.Name):
                 self.symbols[node.target.id] = self.constant(value, node.target.span)
@@ -248,7 +258,7 @@ class _Body(Stores):
         elif target is not None:
             type_ = INT if kind != "iterate" else UNKNOWN_TYPE
             self.symbols[target] = self.emit("induction", bounds, type_, node.target.span, frame.index, target)
-        loop = _Loop(frame.index)
+        loop = _Loop(frame.index, True, carried)
         self._loops.append(loop)
         jump = self.block(node.body)
         self._loops.pop()
@@ -261,7 +271,7 @@ class _Body(Stores):
         carried: dict[str, int],
         loop: _Loop,
         before: dict[str, int],
-        jump: Jump | None,
+        jump: Leaving | None,
         outer: int,
     ) -> None:
         """Ties the carried values of a dynamic loop together and names what the locals hold after it."""

@@ -6,47 +6,12 @@ from collections.abc import Iterator
 
 from warplint.ir.facts import Fact
 from warplint.ir.spans import Span
+from warplint.kernels.classes import Classes
 from warplint.kernels.components import Components, Overwrite
-from warplint.kernels.lost import Lost, LostValues, written
+from warplint.kernels.losses import written
+from warplint.kernels.lost import LostValues
 from warplint.kernels.making import Maker
-from warplint.kernels.trace import Insert, Operation, Trace
-from warplint.source.project import Definition
-
-#: How an operation is spelled in messages.
-_SPELLED = {
-    "add": "+",
-    "sub": "-",
-    "mul": "*",
-    "div": "/",
-    "mod": "%",
-    "pow": "**",
-    "neg": "-",
-    "phi": "if",
-    "compare": "comparison",
-    "store": "=",
-    "insert": "=",
-    "insert_add": "+=",
-    "extract": "[]",
-    "load": "[]",
-    "view": "[]",
-    "loop": "loop",
-}
-
-
-def _spelled(operation: Operation) -> str:
-    if operation.name == "call" and isinstance(operation.detail, Definition):
-        return operation.detail.node.name
-    write = written(operation)
-    return write.operator if write is not None else _SPELLED.get(operation.name, operation.name)
-
-
-#: The kinds of facts that lost values make, by kind of loss and what they are read as.
-_KINDS = {
-    ("carried", "index"): "carried-index",
-    ("result", ""): "loop-result-used",
-    ("overwritten", ""): "array-overwritten",
-    ("scratch", ""): "kernel-scratch-array",
-}
+from warplint.kernels.trace import Insert, Trace
 
 
 class Facts(Maker):
@@ -55,12 +20,18 @@ class Facts(Maker):
     def all(self) -> Iterator[Fact]:
         """All facts of the definition."""
         yield from self._augmented()
+        stores: set[Span] = set()
         if self._overwrites_handled is False:
             for overwrite in _first_of_each(self._trace, Components(self._trace, self._active).find()):
-                yield self._overwrite(overwrite)
-        lost = list(LostValues(self._knowledge, self._trace, self._active).find())
-        yield from self._carried(lost)
-        yield from self._others(lost)
+                fact = self._overwrite(overwrite)
+                stores.add(fact.location.span)
+                yield fact
+        lost = list(LostValues(self._knowledge, self._trace, self._active, self._overwrites_handled).find())
+        for defect in Classes(self._trace).defects(lost):
+            if defect.kind == "component-stored-after-read" and defect.span in stores:
+                continue  # a wrong store already
+            labels = [self._label(span, text) for span, text in defect.labels]
+            yield self._fact(defect.kind, defect.span, defect.attributes, labels)
 
     # --- array elements updated in place ---
 
@@ -123,97 +94,6 @@ class Facts(Maker):
         if insert.attribute and insert.operator in ("+=", "-="):
             kind = "attribute-component-accumulate"
         return self._fact(kind, span, attributes, labels)
-
-    # --- values carried by loops ---
-
-    def _carried(self, lost: list[Lost]) -> Iterator[Fact]:
-        operations = self._trace.operations
-        groups: dict[tuple[Span, str | None], list[Lost]] = {}
-        for item in lost:
-            if item.loss.kind != "carried" or item.via == "index":
-                continue
-            head = operations[item.loss.origin]
-            assert isinstance(head.detail, int)
-            if not self._trace.inside(operations[item.reader].frame, head.detail):
-                continue
-            groups.setdefault((self._trace.frames[head.detail].span, head.variable), []).append(item)
-        places: set[Span] = set()
-        for (loop, variable), items in groups.items():
-            items.sort(key=lambda item: (item.via == "order", item.reader))
-            first = items[0]
-            span = first.place
-            if span in places:
-                continue
-            places.add(span)
-            head = operations[first.loss.origin]
-            labels = [self._label(loop, "a dynamic loop: what its locals hold is not recorded")]
-            if first.via == "order":
-                reason = (
-                    "its gradient changes here in every iteration, and the iterations are reversed in forward order"
-                )
-            elif first.via == "condition":
-                reason = "read here: the reverse sweep decides this anew with another value"
-            else:
-                reason = "read here: the adjoint needs this value"
-            labels.append(self._label(span, reason))
-            update = self._update(head)
-            if update is not None and update != span:
-                labels.append(self._label(update, f"`{variable}` is overwritten here"))
-            for item in items[1:]:
-                other = item.place
-                if all(label.location.span != other for label in labels):
-                    labels.append(self._label(other, "read here as well"))
-            reader = operations[first.reader]
-            attributes: dict[str, object] = {
-                "variable": variable or "",
-                "operation": _spelled(reader),
-                "needs": first.via,
-                "loop": self._trace.frames[head.detail].kind if isinstance(head.detail, int) else "",
-                "active": True,
-            }
-            yield self._fact("loop-carried-value", span, attributes, labels[:6])
-
-    def _update(self, head: Operation) -> Span | None:
-        operations = self._trace.operations
-        if len(head.operands) < 2:
-            return None
-        index = head.operands[1]
-        while operations[index].name == "phi":
-            _, then, orelse = operations[index].operands
-            index = then if then != head.index else orelse
-        return operations[index].span if index != head.index else None
-
-    # --- the other losses ---
-
-    def _others(self, lost: list[Lost]) -> Iterator[Fact]:
-        """Lost values of the kinds that no loop carries: one fact for each reader."""
-        operations = self._trace.operations
-        seen: set[tuple[str, Span]] = set()
-        for item in lost:
-            origin = operations[item.loss.origin]
-            kind = _KINDS.get((item.loss.kind, item.via), _KINDS.get((item.loss.kind, ""), ""))
-            if item.loss.kind == "mutated":
-                kind = "loop-result-used" if origin.name == "loop" else "component-stored-after-read"
-            if kind == "" or (kind, item.place) in seen:
-                continue
-            overwriter = operations[item.loss.overwriter] if item.loss.overwriter is not None else None
-            write = written(overwriter) if overwriter is not None else None
-            if write is not None and write.old is not None and write.old == item.loss.origin:
-                continue  # one statement reads and overwrites: in-place array math
-            seen.add((kind, item.place))
-            labels = [self._label(item.place, "its adjoint needs a value that is gone")]
-            if origin.span != item.place:
-                labels.append(self._label(origin.span, "the value comes from here"))
-            if overwriter is not None:
-                labels.append(self._label(overwriter.span, "overwritten here"))
-            attributes: dict[str, object] = {
-                "variable": origin.variable or "",
-                "target": write.target if write is not None else "",
-                "operation": _spelled(operations[item.reader]),
-                "needs": item.via,
-                "active": True,
-            }
-            yield self._fact(kind, item.place, attributes, labels)
 
 
 def _first_of_each(trace: Trace, found: Iterator[Overwrite]) -> Iterator[Overwrite]:

@@ -10,10 +10,13 @@ forward sweep had in these cases, the *losses*:
   update, and the adjoints of the iterations come in the wrong order.
 - ``result``: a local that a dynamic loop sets, after the loop: the loop is not replayed, so it holds what it held
   before.
-- ``mutated``: a local as it was *before* a dynamic loop that sets it, or before one of its components is stored: both
-  change it in place, so that adjoints of earlier operations see the later value. What was computed from it is right.
+- ``mutated``: a local as it was *before* a dynamic loop that sets it, a vector before one of its components is stored,
+  a tile before it is updated: all change it in place, so that adjoints of earlier operations see the later value. What
+  was computed from it is right.
 - ``overwritten``: an array element that is written after it was read: arrays are read as they are at the end.
 - ``scratch``: an array made in the kernel itself, which the replay does not fill.
+- ``member``: a vector that is a member of a local struct, after a component of it was stored: the replay leaves the
+  store out, and the reverse sweep drops the gradient of what was stored.
 
 A value computed from a lost value is lost as well. A ``Lost`` is an adjoint that does something (its operand is
 varied, its result useful) and reads a lost value: as a number, as an index, or through the condition of a branch.
@@ -23,71 +26,61 @@ Rules of the catalogue are classes of these.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal
 
 from warplint.ir.spans import Span
 from warplint.kernels import activity, builtins, layout
 from warplint.kernels.activity import Activity
+from warplint.kernels.components import Components
+from warplint.kernels.elements import Elements
+from warplint.kernels.invariance import Invariance
+from warplint.kernels.jumps import Jumps
 from warplint.kernels.knowledge import Knowledge
-from warplint.kernels.trace import Frame, Insert, Operation, Trace, Write
+from warplint.kernels.losses import EFFECTS, Loss, Lost, Via
+from warplint.kernels.order import CHOICES, EXTREMA, Order
+from warplint.kernels.trace import Frame, Insert, Operation, Trace
+from warplint.source.project import Definition
 
-LossKind = Literal["carried", "result", "mutated", "overwritten", "scratch"]
-Via = Literal["value", "index", "condition", "order"]
-
-_EFFECTS = frozenset({"store", "accumulate", "atomic"})
-_EXTREMA = ("max", "min")
-_CHOICES = ("phi", "where", "select")
-
-
-@dataclass(frozen=True, slots=True)
-class Loss:
-    """A value that is gone: the operation that held it, and for an array element the store that overwrote it."""
-
-    kind: LossKind
-    origin: int
-    overwriter: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Lost:
-    """``reader``'s adjoint reads ``value``, which a loss has changed."""
-
-    loss: Loss
-    reader: int
-    value: int
-    via: Via
-    place: Span
+_LOSING = EFFECTS | {"insert", "insert_add", "call"}
 
 
 class LostValues:
     """Finds the lost values of one trace."""
 
-    def __init__(self, knowledge: Knowledge, trace: Trace, active: Activity) -> None:
+    def __init__(
+        self, knowledge: Knowledge, trace: Trace, active: Activity, overwrites_handled: bool | None = False
+    ) -> None:
         self._knowledge = knowledge
         self._trace = trace
         self._active = active
+        #: Whether component stores make a new vector each (``enable_vector_component_overwrites``).
+        self._overwrites_handled = overwrites_handled
         self._losses: list[Loss] = []
         count = len(trace.operations)
         #: Bit sets of losses: of a value computed from lost ones, and of the carried variable itself.
         self._stale = [0] * count
         self._direct = [0] * count
-        #: The arrays that each loop writes, as far as they were asked for.
-        self._writes: dict[int, set[object]] = {}
+        self._invariance = Invariance(trace)
+        self._forward = trace.forward()
+        self._elements = Elements(knowledge, trace, self._invariance)
+        self._order = Order(knowledge, trace, active, self._invariance, self._elements, self._forward)
         self._settled: dict[int, frozenset[int]] = {}
 
     def find(self) -> Iterator[Lost]:
         """All lost values, in the order of the operations that read them."""
         trace = self._trace
-        if not any(frame.is_loop for frame in trace.frames) and not self._overwrites_possible():
+        if not any(frame.is_loop for frame in trace.frames) and not self._possible():
             return
         self._spread()
         for operation in trace.operations:
             yield from self._of(operation)
-        yield from self._wrong_order()
+        yield from self._bounds()
+        yield from self._order.find()
+        yield from self._order.arrays()
+        yield from Jumps(self._knowledge, trace, self._active, self._forward).find()
 
-    def _overwrites_possible(self) -> bool:
-        return any(operation.name in _EFFECTS or operation.detail == "scratch" for operation in self._trace.operations)
+    def _possible(self) -> bool:
+        """Whether anything in a body without dynamic loops can lose a value."""
+        return any(operation.name in _LOSING or operation.type.kind == "tile" for operation in self._trace.operations)
 
     # --- losses ---
 
@@ -99,12 +92,17 @@ class LostValues:
         """Fills ``_stale`` and ``_direct``."""
         trace = self._trace
         own: dict[int, int] = {}
-        overwritten = self._overwritten()
+        overwritten = self._elements.overwritten()
         for operation in trace.operations:
             if operation.name == "loop" and self._kind(operation) != "undecided":
                 own[operation.index] = self._loss(Loss("carried", operation.index))
                 self._direct[operation.operands[0]] |= self._loss(Loss("mutated", operation.index))
+            elif _in_struct(operation):
+                own[operation.index] = self._loss(Loss("member", operation.index))
             elif operation.name in ("insert", "insert_add"):
+                if self._overwrites_handled is False or operation.name == "insert_add":
+                    self._direct[operation.operands[0]] |= self._loss(Loss("mutated", operation.index))
+            elif operation.name == "tile_assign" or operation.detail == "in place":
                 self._direct[operation.operands[0]] |= self._loss(Loss("mutated", operation.index))
             elif operation.name == "exit" and self._kind(operation) != "undecided":
                 own[operation.index] = self._loss(Loss("result", operation.index))
@@ -121,7 +119,7 @@ class LostValues:
                 index = operation.index
                 bits = own.get(index, 0)
                 if operation.name == "loop":
-                    if self._kind(operation) != "for":
+                    if operation.detail in self._forward or self._kind(operation) == "undecided":
                         self._direct[index] |= bits
                         bits = 0
                 elif operation.name == "exit":
@@ -138,7 +136,15 @@ class LostValues:
                     changed = True
 
     def _components(self, operation: Operation) -> tuple[int, ...]:
-        """The values that an operation is computed from: for an extracted component not the whole composite."""
+        """The values that an operation is computed from: for an extracted component not the whole composite.
+
+        A loop variable is right whatever the loop's end: that is another defect (``_bounds``).
+        """
+        if operation.name == "induction" and isinstance(operation.detail, int):
+            count = len(operation.operands)
+            return operation.operands[0:1] + operation.operands[2:] if count > 1 else ()
+        if operation.name == "field":
+            return (self._member(operation),)
         if operation.name != "extract":
             return operation.operands
         parts = layout.parts(self._trace, operation)
@@ -146,6 +152,15 @@ class LostValues:
         if source is not None and source.name == "loop" and self._untouched(source, operation.detail):
             parts = (*parts[:-1], source.operands[0])
         return (*parts, *operation.operands[1:])
+
+    def _member(self, field: Operation) -> int:
+        """The value of a struct's member, or a struct in which no other member was set."""
+        operation = self._trace.operations[field.operands[0]]
+        while operation.name in ("setfield", "copy"):
+            if operation.name == "setfield" and operation.detail == field.detail:
+                return operation.operands[1]
+            operation = self._trace.operations[operation.operands[0]]
+        return operation.index
 
     def _untouched(self, head: Operation, component: object) -> bool:
         """Whether the loop stores only other components of the composite that it carries."""
@@ -165,6 +180,11 @@ class LostValues:
         found = 0
         for position, loss in enumerate(self._losses):
             if bits >> position & 1 and loss.kind == "mutated" and operation.index < loss.origin:
+                insert, component = self._trace.operations[loss.origin].detail, operation.detail
+                if isinstance(insert, Insert) and isinstance(component, tuple):
+                    apart = layout.overlap(insert.component, component) != "same"
+                    if apart:
+                        continue  # it reads another component
                 origin = self._trace.operations[loss.origin].frame
                 if any(not self._trace.inside(origin, loop) for loop in self._trace.loops(operation.frame)):
                     found |= 1 << position
@@ -174,107 +194,36 @@ class LostValues:
         frame = operation.detail
         return self._trace.frames[frame].kind if isinstance(frame, int) else ""
 
-    def _overwritten(self) -> dict[int, int]:
-        """For each load of an element that is certainly written later: the first store that does it."""
-        trace = self._trace
-        operations = trace.operations
-        loads: dict[object, list[Operation]] = {}
-        found: dict[int, int] = {}
-        stores = [operation for operation in operations if operation.name in _EFFECTS]
-        if not stores:
-            return found
-        for operation in operations:
-            if operation.name == "load":
-                loads.setdefault(self._element(operation, operation.operands), []).append(operation)
-        for store in stores:
-            key = self._element(store, store.operands[:-1])
-            for load in loads.get(key, ()):
-                if load.index in found or self._exclusive(load, store):
-                    continue
-                if load.index < store.index or self._repeated(load, store):
-                    found[load.index] = store.index
-        return found
-
-    def _element(self, operation: Operation, operands: tuple[int, ...]) -> object:
-        operations = self._trace.operations
-        root = self._trace.root(operands[0])
-        views: list[int] = []
-        index = operands[0]
-        while operations[index].name in ("view", "copy"):
-            if operations[index].name == "view":
-                views = [operations[at].number for at in operations[index].operands[1:]] + views
-            index = operations[index].operands[0]
-        return (root, *views, *(operations[at].number for at in operands[1:]))
-
-    def _repeated(self, load: Operation, store: Operation) -> bool:
-        """Whether an earlier store hits the element again in a later iteration.
-
-        The indices do not change in the loop.
-        """
-        trace = self._trace
-        common = set(trace.loops(load.frame)) & set(trace.loops(store.frame))
-        return any(
-            all(
-                not trace.inside(trace.operations[at].frame, loop) or self._invariant(at, loop)
-                for at in load.operands[1:]
-            )
-            for loop in common
-        )
-
-    def _invariant(self, index: int, loop: int) -> bool:
-        operation = self._trace.operations[index]
-        if not self._trace.inside(operation.frame, loop):
-            return True
-        if operation.name in ("loop", "exit", "induction", "call", "unknown"):
-            return False
-        if operation.name == "load" and self._written_in(loop, operation.operands[0]):
-            return False
-        return all(self._invariant(operand, loop) for operand in operation.operands)
-
-    def _written_in(self, loop: int, array: int) -> bool:
-        """Whether a loop may write the array."""
-        trace = self._trace
-        if loop not in self._writes:
-            roots: set[object] = set()
-            for operation in trace.operations:
-                if operation.name in _EFFECTS and trace.inside(operation.frame, loop):
-                    roots.add(trace.root(operation.operands[0]))
-                elif operation.name in ("call", "unknown") and trace.inside(operation.frame, loop):
-                    roots.update(
-                        trace.root(operand)
-                        for operand in operation.operands
-                        if trace.operations[operand].type.kind in ("array", "struct", "unknown")
-                    )
-            self._writes[loop] = roots
-        root, fields = trace.root(array)
-        return (root, fields) in self._writes[loop] or (root, ()) in self._writes[loop]
-
-    def _exclusive(self, load: Operation, store: Operation) -> bool:
-        """Whether the two stand in opposite arms of one branch."""
-        arms = {frame.condition: frame.arm for frame in self._trace.around(load.frame) if frame.condition is not None}
-        return any(
-            frame.condition in arms and arms[frame.condition] != frame.arm for frame in self._trace.around(store.frame)
-        )
-
     # --- readers ---
 
     def _of(self, operation: Operation) -> Iterator[Lost]:
         index = operation.index
         operands = operation.operands
         active = self._active
-        if operation.name in _EFFECTS:
-            if active.varied[operands[-1]] and active.useful[operands[-1]]:
+        if operation.name in EFFECTS:
+            if active.active(operands[-1]):
                 for at in operands[1:-1]:
                     yield from self._lost(index, at, "index")
                 yield from self._conditions(operation)
+            elif operation.name == "store" and active.varied[operands[0]] and self._is_read(operands[0]):
+                # what the element held before must get no gradient, if and only if the store runs
+                yield from self._conditions(operation)
             return
+        if operation.name == "call" and index in self._elements.needed and self._differentiates(operation):
+            yield from self._lost(index, index, "value")
         if not active.useful[index]:
             return
+        if operation.name == "exit":
+            yield from self._first_set(operation)
+        elif _in_struct(operation) and active.varied[operands[-1]] and self._member_used(operation):
+            yield Lost(Loss("member", index), index, index, "value", operation.span)
         for position in activity.receives(self._knowledge, operation):
             operand = operands[position]
             if not active.varied[operand]:
                 continue
             for at in activity.needs(self._knowledge, operation, position):
+                if operation.name == "dot" and operands[0] == operands[1] and self._constant_part(operands[0]):
+                    continue
                 if operation.name in ("load", "view") or (operation.name == "extract" and at > 0):
                     via: Via = "index"
                 elif operation.name in ("phi", "where", "select") and at == 0:
@@ -284,6 +233,121 @@ class LostValues:
                 yield from self._lost(index, operands[at], via)
             if self._direct[index] and builtins.needs_result(operation.name, position, len(operands)):
                 yield from self._lost(index, index, "value")
+
+    def _constant_part(self, vector: int) -> bool:
+        """Whether only components without a gradient are stored later: ``dot(v, v)`` goes component by component."""
+        components = Components(self._trace, self._active)
+        bits = self._direct[vector]
+        for position, loss in enumerate(self._losses):
+            if bits >> position & 1:
+                store = self._trace.operations[loss.origin]
+                if not isinstance(store.detail, Insert) or self._stale[vector]:
+                    return False
+                if components.previous(vector, store.detail.component, store) is not None:
+                    return False
+        return bits != 0
+
+    def _is_read(self, array: int) -> bool:
+        """Whether the body reads the array."""
+        root = self._trace.root(array)
+        return any(
+            operation.name == "load" and self._trace.root(operation.operands[0]) == root
+            for operation in self._trace.operations
+        )
+
+    def _differentiates(self, call: Operation) -> bool:
+        """Whether the adjoint of a called func does anything."""
+        assert isinstance(call.detail, Definition)
+        summary = self._knowledge.summarise(call.detail)
+        return bool(self._active.useful[call.index]) or (summary is not None and bool(summary.stored))
+
+    def _first_set(self, leaving: Operation) -> Iterator[Lost]:
+        """A local that has its first value in a loop: each iteration of the reverse sweep starts by clearing its
+        gradient."""
+        trace = self._trace
+        value = trace.operations[leaving.operands[0]]
+        if (value.name == "loop" and value.detail == leaving.detail) or self._kind(leaving) == "undecided":
+            return
+        if not self._active.varied[value.index]:
+            return
+        for operation in trace.operations[leaving.index + 1 :]:
+            if leaving.index in operation.operands:
+                loss = Loss("result", leaving.index)
+                yield Lost(loss, operation.index, leaving.index, "value", operation.span)
+                return
+
+    def _member_used(self, insert: Operation) -> bool:
+        """Whether the member of a struct that a component was stored to is used later, alone or with the struct."""
+        operations = self._trace.operations
+        #: The structs that hold the member, and under which name.
+        holders: dict[int, object] = {}
+        for _ in range(2):  # the second time round for loops
+            for operation in operations[1:]:
+                operands = operation.operands
+                if operation.name == "setfield" and operands[1] in (insert.index, *holders):
+                    holders[operation.index] = operation.detail
+                    continue
+                held = next((operand for operand in operands if operand in holders), None)
+                if held is None:
+                    continue
+                if operation.name in ("copy", "phi", "loop", "exit") or (
+                    operation.name == "setfield" and operation.detail != holders[held]
+                ):
+                    holders[operation.index] = holders[held]
+                elif operation.name == "field":
+                    if operation.detail == holders[held] and self._reads(operation, insert):
+                        return True
+                elif operation.name != "setfield" and operation.name != "jump":
+                    return True
+        return False
+
+    def _reads(self, member: Operation, insert: Operation) -> bool:
+        """Whether anything reads the stored component from a member."""
+        stored = insert.detail
+        assert isinstance(stored, Insert)
+        return bool(self._active.useful[member.index]) and any(
+            member.index in operation.operands
+            and not (
+                operation.name == "extract"
+                and isinstance(operation.detail, tuple)
+                and layout.overlap(stored.component, operation.detail) == "apart"
+            )
+            for operation in self._trace.operations
+        )
+
+    def _bounds(self) -> Iterator[Lost]:
+        """Loops that run another number of iterations in the reverse sweep."""
+        trace = self._trace
+        for frame in trace.frames:
+            if frame.kind not in ("for", "while"):
+                continue
+            values: tuple[int, ...] = ()
+            if frame.kind == "while":
+                test = trace.frames[frame.index + 1].condition
+                values = () if test is None else (test,)
+            else:
+                for operation in trace.operations:
+                    if operation.name == "induction" and operation.detail == frame.index:
+                        values = operation.operands
+            if not any(self._stale[value] for value in values):
+                continue
+            reader = next(
+                (
+                    operation.index
+                    for operation in trace.operations
+                    if trace.inside(operation.frame, frame.index) and self._passes(operation)
+                ),
+                None,
+            )
+            if reader is not None:
+                for value in values:
+                    yield from self._lost(reader, value, "bound", frame.span)
+
+    def _passes(self, operation: Operation) -> bool:
+        """Whether a gradient passes through the operation."""
+        if operation.name in EFFECTS:
+            return self._active.active(operation.operands[-1])
+        return operation.name not in ("loop", "exit") and self._active.active(operation.index)
 
     def _conditions(self, operation: Operation) -> Iterator[Lost]:
         for frame in self._trace.around(operation.frame):
@@ -298,7 +362,7 @@ class LostValues:
 
     def _harmless(self, loss: Loss, reader: int) -> bool:
         """Whether a selection decides the same in spite of the loss."""
-        if loss.kind != "carried" or self._trace.operations[reader].name not in (*_EXTREMA, *_CHOICES):
+        if loss.kind != "carried" or self._trace.operations[reader].name not in (*EXTREMA, *CHOICES):
             return False
         return reader in self._settled_by(loss.origin)
 
@@ -307,7 +371,7 @@ class LostValues:
         if origin not in self._settled:
             self._settled[origin] = frozenset()
             head = self._trace.operations[origin]
-            found = self._extremum(head) or self._choice(head, any_condition=False)
+            found = self._order.extremum(head) or self._order.choice(head, any_condition=False)
             bits = self._stale[head.operands[0]] | self._direct[head.operands[0]]
             for position, loss in enumerate(self._losses):
                 if bits >> position & 1 and loss.kind != "mutated":
@@ -324,206 +388,13 @@ class LostValues:
             bits ^= low
             if (loss.kind == "mutated" and reader >= loss.origin) or self._harmless(loss, reader):
                 continue
+            if loss.overwriter is not None and self._trace.exclusive(
+                self._trace.operations[reader].frame, self._trace.operations[loss.overwriter].frame
+            ):
+                continue
             yield Lost(loss, reader, value, via, place or self._trace.operations[reader].span)
 
-    # --- adjoints of iterations in the wrong order ---
 
-    def _wrong_order(self) -> Iterator[Lost]:
-        """Carried values of ``while`` loops and query loops whose gradient changes from iteration to iteration.
-
-        Only a sum (``a = a + f(x[i])``) gives the same gradient in any order.
-        """
-        operations = self._trace.operations
-        for operation in operations:
-            if operation.name != "loop" or self._kind(operation) not in ("while", "iterate"):
-                continue
-            if not self._active.active(operation.index) and not self._read_after(operation):
-                continue
-            if len(operation.operands) < 2 or not self._active.varied[operation.operands[1]]:
-                continue
-            if not self._varies(operation.operands[1], operation, set()):
-                continue
-            if self._extremum(operation) or self._choice(operation, any_condition=True):
-                continue
-            reader = self._not_a_sum(operation)
-            if reader is not None:
-                place = operations[reader].span
-                yield Lost(Loss("carried", operation.index), reader, operation.index, "order", place)
-
-    def _varies(self, index: int, head: Operation, seen: set[int]) -> bool:
-        """Whether iterations differ: in the array elements that a gradient flows to, or in the derivatives on the way.
-
-        Where they do not, their order makes no difference.
-        """
-        operation = self._trace.operations[index]
-        loop = head.detail
-        assert isinstance(loop, int)
-        if index in seen or not self._active.varied[index] or not self._trace.inside(operation.frame, loop):
-            return False
-        seen.add(index)
-        if operation.name == "load":
-            return not self._invariant(index, loop)
-        if operation.name == "call":  # the func may load elements itself
-            return not all(self._invariant(at, loop) for at in operation.operands)
-        for position in activity.receives(self._knowledge, operation):
-            operand = operation.operands[position]
-            if not self._active.varied[operand]:
-                continue
-            needed = activity.needs(self._knowledge, operation, position)
-            if self._varies(operand, head, seen) or not all(
-                self._invariant(operation.operands[at], loop) for at in needed
-            ):
-                return True
-        return False
-
-    def _extremum(self, head: Operation) -> frozenset[int]:
-        """The operations by which a carried value becomes the greatest (or least) of itself and unchanging values.
-
-        Whatever the order, and with the final value in place of one that is gone, the same operand is selected.
-        """
-        names, chain, _ = self._selections(head, _EXTREMA)
-        return chain if len(names) == 1 else frozenset()
-
-    def _choice(self, head: Operation, any_condition: bool) -> frozenset[int]:
-        """The operations by which a carried value chooses between itself and one value that the loop does not change.
-
-        However often and in which order it does, the same operand gets the gradient. Unless ``any_condition``, the
-        conditions are functions of the carried value and of unchanging ones: the reverse sweep then takes the same
-        decisions.
-        """
-        _, chain, values = self._selections(head, _CHOICES)
-        if len(values) > 1:
-            return frozenset()
-        operations = self._trace.operations
-        loop = head.detail
-        assert isinstance(loop, int)
-        for index in chain:
-            if not any_condition and not self._follows(operations[index].operands[0], head.index, loop):
-                return frozenset()
-        return chain
-
-    def _follows(self, index: int, head: int, loop: int) -> bool:
-        """Whether a value changes in a loop only by what the loop carries in ``head``."""
-        operation = self._trace.operations[index]
-        if index == head or self._invariant(index, loop):
-            return True
-        if operation.name in ("loop", "exit", "induction", "call", "unknown", "load"):
-            return False
-        return all(self._follows(operand, head, loop) for operand in operation.operands)
-
-    def _selections(self, head: Operation, names: tuple[str, ...]) -> tuple[set[str], frozenset[int], set[int]]:
-        """The operations that make a carried value's next one, their names, and the unchanging values that they select.
-
-        Nothing if there are others than ``names`` among them.
-        """
-        loop = head.detail
-        if len(head.operands) < 2 or not isinstance(loop, int):
-            return set(), frozenset(), set()
-        operations = self._trace.operations
-        used: set[str] = set()
-        chain: set[int] = set()
-        values: set[int] = set()
-        stack = [head.operands[1]]
-        while stack:
-            operation = operations[stack.pop()]
-            if operation.index == head.index or operation.index in chain:
-                continue
-            if self._invariant(operation.index, loop):
-                values.add(operation.number)
-                continue
-            if operation.name in names:
-                used.add(operation.name)
-                stack.extend(operation.operands[1:] if names is _CHOICES else operation.operands)
-            elif operation.name in ("copy", "exit", "loop"):
-                stack.extend(operation.operands)
-            else:
-                return set(), frozenset(), set()
-            chain.add(operation.index)
-        return used, frozenset(chain), values
-
-    def _read_after(self, head: Operation) -> bool:
-        return any(
-            operation.name == "exit" and operation.operands[0] == head.index and self._active.useful[operation.index]
-            for operation in self._trace.operations
-        )
-
-    def _not_a_sum(self, head: Operation) -> int | None:
-        """The operation that makes the gradient of a carried value change from one iteration to the next.
-
-        None where the value is a sum of terms free of carried values, and nothing else in the loop reads it.
-        """
-        operations = self._trace.operations
-        loop = head.detail
-        assert isinstance(loop, int)
-        chain = {head.index}
-        pure, reader = self._sum(head.operands[1], head.index, loop, chain)
-        if not pure:
-            return reader
-        for operation in operations[head.index + 1 :]:
-            if operation.index in chain or not self._trace.inside(operation.frame, loop):
-                continue
-            if operation.name in _EFFECTS:
-                if operation.operands[-1] in chain and self._active.active(operation.operands[-1]):
-                    return operation.index
-            elif self._active.useful[operation.index] and any(
-                operation.operands[position] in chain for position in activity.receives(self._knowledge, operation)
-            ):
-                return operation.index
-        return None
-
-    def _sum(self, index: int, head: int, loop: int, visited: set[int]) -> tuple[bool, int]:
-        """Whether ``index`` is the carried value plus terms free of carried values, else which operation is not.
-
-        ``visited`` gets the operations on the way.
-        """
-        operation = self._trace.operations[index]
-        visited.add(index)
-        if index == head:
-            return True, index
-        if operation.name in ("copy",):
-            return self._sum(operation.operands[0], head, loop, visited)
-        if operation.name in ("phi", "where"):
-            for operand in operation.operands[1:]:
-                pure, reader = self._sum(operand, head, loop, visited)
-                if not pure:
-                    return False, index if reader == operand else reader
-            return True, index
-        if operation.name in ("add", "sub"):
-            left, right = operation.operands
-            if self._carries(right, loop) and operation.name == "add" and not self._carries(left, loop):
-                left, right = right, left
-            if self._carries(right, loop):
-                return False, index
-            return self._sum(left, head, loop, visited)
-        if operation.name == "exit":
-            inner = self._trace.operations[operation.operands[0]]
-            if inner.name == "loop" and inner.index not in visited:
-                visited.add(inner.index)
-                pure, reader = self._sum(inner.operands[0], head, loop, visited)
-                if not pure:
-                    return False, reader
-                frame = inner.detail
-                assert isinstance(frame, int)
-                return self._sum(inner.operands[1], inner.index, frame, visited)
-        return False, index
-
-    def _carries(self, index: int, loop: int, seen: set[int] | None = None) -> bool:
-        """Whether a gradient flows from ``index`` to a value that ``loop`` carries."""
-        seen = set() if seen is None else seen
-        if index in seen:
-            return False
-        seen.add(index)
-        operation = self._trace.operations[index]
-        if not self._active.varied[index] or not self._trace.inside(operation.frame, loop):
-            return False
-        if operation.name == "loop" and operation.detail == loop:
-            return True
-        return any(
-            self._carries(operation.operands[position], loop, seen)
-            for position in activity.receives(self._knowledge, operation)
-        )
-
-
-def written(operation: Operation) -> Write | None:
-    """The write that a store, accumulation or atomic makes."""
-    return operation.detail if isinstance(operation.detail, Write) else None
+def _in_struct(operation: Operation) -> bool:
+    """Whether the operation stores a component of a struct's member."""
+    return isinstance(operation.detail, Insert) and operation.detail.in_struct

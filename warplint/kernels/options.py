@@ -80,6 +80,11 @@ class Decorations:
                 return _ROLES[name]
         return None
 
+    def backward_by_default(self, module: Module) -> bool | None:
+        """Whether kernels of a module that say nothing themselves get an adjoint; None: not known."""
+        value = self._module_options(module)["enable_backward"]
+        return None if value is UNKNOWN else bool(value)
+
     def options(self, definition: Definition) -> Options:
         """The options of a kernel or func: decorator before module before global setting."""
         values = dict(self._module_options(definition.module))
@@ -137,7 +142,7 @@ class Decorations:
             # The builder takes this one from the global setting alone (Module.resolve_options in warp/_src/context.py).
             options.pop(_OVERWRITES, None)
             known = {**_DEFAULTS, **configured, **options}
-            if _OVERWRITES not in configured and _SET_LATER.search(module.text):
+            if _OVERWRITES not in configured and _OVERWRITES in module.text and _SET_LATER.search(module.text):
                 # Something sets it at run time; Warp looks at it when the module is built.
                 known[_OVERWRITES] = UNKNOWN
             self._modules[module] = known

@@ -148,7 +148,10 @@ class Stores(Calls):
         if isinstance(target, ir.Name):
             right = self.expr(node.value)
             result = self.operator(name, self.expr(target), right, node.span)
-            self.trace.operations[result].variable = target.id
+            operation = self.trace.operations[result]
+            operation.variable = target.id
+            if operation.type.kind == "tile" and node.operator in ("+", "-"):
+                operation.detail = "in place"
             self.symbols[target.id] = result
         elif isinstance(target, ir.Subscript):
             if isinstance(target.value, ir.Attribute) and target.value.attr == "adjoint":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from warplint.ir.effects import Effect, EffectSummary, Path
@@ -28,6 +28,16 @@ class _Seen:
     accumulates: bool = False
     needed: bool = False
     covers: bool = False
+    placed: int = 0  # the inputs that the indices of stores depend on
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """An element of an array parameter (or of an array in it) whose indices are parameters: their positions."""
+
+    array: int
+    fields: tuple[str, ...]
+    indices: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +48,8 @@ class Summary:
     the parameters whose values its adjoint reads. ``stored``: the positions whose gradient comes from arrays that the
     func writes. ``writes``: whether it changes arrays. ``repeats``: the arrays that it changes once more if it runs
     once more, because it adds to their elements or computes these from themselves, and does not set them as well.
+    ``written_elements``, ``read_elements`` and ``needed_elements``: as far as they are known, the elements that it
+    writes, that it reads, and whose values its adjoint reads. ``wanted``: the same as ``needs`` by paths.
     """
 
     returned: Type
@@ -50,6 +62,10 @@ class Summary:
     flows: frozenset[tuple[Path, Path]]
     complete: bool
     trace: Trace | None = None
+    written_elements: tuple[Element, ...] = ()
+    read_elements: tuple[Element, ...] = ()
+    needed_elements: frozenset[Element] = frozenset()
+    wanted: frozenset[tuple[Path, Path]] = frozenset()
 
 
 @dataclass(slots=True)
@@ -100,6 +116,7 @@ def effect_summary(knowledge: Knowledge, trace: Trace, active: Activity, backwar
         frozenset((source, target) for source, target in summary.flows if target != RESULT),
         backward,
         summary.complete,
+        summary.wanted,
     )
 
 
@@ -123,11 +140,12 @@ class _Summariser:
         self.returned = 0
         self.needs: dict[Path, int] = {}
         self.writes = False
+        self.wanted: set[int] = set()
         self.repeats: set[Path] = set()
         self.replaced: set[Path] = set()
 
     def run(self) -> Summary:
-        for _ in range(4):
+        for _ in range(4 if self.trace.has_loops else 1):
             before = (list(self.depends), list(self.flows), dict(self.stored))
             for operation in self.trace.operations:
                 self._visit(operation.index)
@@ -154,6 +172,7 @@ class _Summariser:
                 seen.needed,
                 seen.covers,
                 seen.element is not None and self.knowledge.types.differentiable(seen.element),
+                frozenset(self.paths.paths(seen.placed)),
             )
             for path, seen in self.seen.items()
         )
@@ -174,7 +193,37 @@ class _Summariser:
             frozenset(flows),
             self.trace.complete,
             self.trace,
+            tuple(element for _, element in self._elements(("store", "accumulate", "atomic"))),
+            tuple(element for _, element in self._elements(("load",))),
+            frozenset(element for load, element in self._elements(("load",)) if self._reaches(load)),
+            frozenset((source, path) for source, mask in self.needs.items() for path in self.paths.paths(mask)),
         )
+
+    def _elements(self, names: tuple[str, ...]) -> Iterator[tuple[int, Element]]:
+        operations = self.trace.operations
+        positions = {index: position for position, (_, _, index) in enumerate(self.trace.parameters)}
+        for operation in operations:
+            if operation.name not in names:
+                continue
+            root, fields = self.trace.root(operation.operands[0])
+            indices: tuple[int, ...] = operation.operands[1:] if names == ("load",) else operation.operands[1:-1]
+            view = operations[operation.operands[0]]
+            while view.name in ("view", "copy"):
+                indices = view.operands[1:] + indices
+                view = operations[view.operands[0]]
+            if root in positions and all(index in positions for index in indices):
+                element = Element(positions[root], fields, tuple(positions[index] for index in indices))
+                yield operation.index, element
+
+    def _reaches(self, load: int) -> bool:
+        """Whether a value that an adjoint reads is computed from an element."""
+        if not self.wanted:
+            return False
+        reached = {load}
+        for operation in self.trace.operations[load + 1 :]:
+            if not reached.isdisjoint(operation.operands) and operation.name not in ("store", "accumulate", "atomic"):
+                reached.add(operation.index)
+        return not reached.isdisjoint(self.wanted)
 
     # --- paths ---
 
@@ -270,6 +319,8 @@ class _Summariser:
             self.flows[root] |= self.flows[operation.operands[-1]]  # a scratch array
             return
         seen = self._see(path, operation.operands[0])
+        for place in operation.operands[1:-1]:
+            seen.placed |= self.depends[place]
         self.writes = True
         if operation.name == "accumulate":
             seen.accumulates = True
@@ -347,6 +398,11 @@ class _Summariser:
             seen.writes |= effect.writes
             seen.accumulates |= effect.accumulates
             seen.needed |= effect.needed
+            for path in effect.placed:
+                operand = places.get(path[0])
+                if operand is not None:
+                    above = outer(path)
+                    seen.placed |= self.depends[operand] if above is None else self.paths.bit(above)
         self.writes |= summary.writes
         if summary.repeats and self.knowledge.decorations.custom_replay(operation.detail) is None:
             self.repeats.update(there for there in map(outer, summary.repeats) if there is not None)
@@ -385,6 +441,7 @@ class _Summariser:
             depends |= self.depends[value]
         if not depends:
             return
+        self.wanted.update(values)
         for path in self.paths.paths(mask):
             self.needs[path] = self.needs.get(path, 0) | depends
         for path in self.paths.paths(depends):

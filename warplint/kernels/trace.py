@@ -33,6 +33,8 @@ setfield       struct, value               a struct with one field replaced; det
 call           arguments                   detail: the called ``Definition``
 item           tuple                       detail: which part
 return         values
+jump           heads, values               ``break``, ``continue``, ``return`` in a dynamic loop: its ``loop``s
+                                           and what their locals hold there; detail: a ``Jump``
 =============  ==========================  ==========================================================================
 """
 
@@ -58,8 +60,7 @@ Component = tuple[Union[int, tuple[int, int], tuple[str, int]], ...]
 class Frame:
     """A part of the body that runs under one condition, or in one dynamic loop.
 
-    ``condition`` is the operation that decides a branch, ``arm`` which way it must turn out. A loop has early exits if
-    it is left by ``break`` or ``return``.
+    ``condition`` is the operation that decides a branch, ``arm`` which way it must turn out.
     """
 
     index: int
@@ -68,7 +69,6 @@ class Frame:
     span: Span
     condition: int | None = None
     arm: bool = True
-    exits: list[Span] = field(default_factory=list)
 
     @property
     def is_loop(self) -> bool:
@@ -103,6 +103,14 @@ class Insert:
     attribute: bool
     statement: Span
     in_struct: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Jump:
+    """What a jump does, and the frame of the loop that it leaves or continues; ``return`` makes one for each loop."""
+
+    kind: Literal["break", "continue", "return"]
+    loop: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,11 +173,38 @@ class Trace:
             frame = self.frames[frame].parent
         return frame == outer
 
+    @property
+    def has_loops(self) -> bool:
+        """Whether some value is carried through a dynamic loop. Everything else is made from what stands before it."""
+        return any(frame.is_loop for frame in self.frames)
+
+    def exclusive(self, one: int, other: int) -> bool:
+        """Whether two frames are in opposite arms of one branch."""
+        arms = {frame.condition: frame.arm for frame in self.around(one) if frame.condition is not None}
+        return any(frame.condition in arms and arms[frame.condition] != frame.arm for frame in self.around(other))
+
     def following(self, index: int) -> Iterator[Operation]:
         """The operations after one; those of a dynamic loop come round again."""
         yield from self.operations[index + 1 :]
         if next(self.loops(self.operations[index].frame), None) is not None:
             yield from self.operations
+
+    def forward(self) -> frozenset[int]:
+        """The dynamic loops whose iterations the reverse sweep runs in forward order.
+
+        A ``for`` whose variable nothing reads is one of them: only that variable runs backward.
+        """
+        read = {operand for operation in self.operations if operation.name != "exit" for operand in operation.operands}
+        backward = {
+            operation.detail
+            for operation in self.operations
+            if operation.name == "induction" and operation.index in read
+        }
+        return frozenset(
+            frame.index
+            for frame in self.frames
+            if frame.kind in ("while", "iterate") or (frame.kind == "for" and frame.index not in backward)
+        )
 
     def root(self, index: int) -> tuple[int, tuple[str, ...]]:
         """The operation that an array value comes from, and the fields passed on the way from it."""

@@ -98,6 +98,7 @@ class _Writer:
                 "kernel": self.definition(operation.kernel),
                 "dim": _shape(operation.dim),
                 "arguments": [self.argument(argument) for argument in operation.arguments],
+                "recorded": operation.recorded,
             }
         if isinstance(operation, Copy):
             return {

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 Scope = tuple[Union[ir.FunctionDef, ir.ClassDef], ...]
 
 # `global` inside a function lets it bind names of the module.
-_GLOBAL = re.compile(r"(?:^|[;:])[ \t\f]*global[ \t]+(\w+(?:[ \t]*,[ \t]*\w+)*)", re.MULTILINE)
+_GLOBAL = re.compile(r"(?:[^\n]*?[;:])??[ \t\f]*global[ \t]+(?P<names>\w+(?:[ \t]*,[ \t]*\w+)*)")
+
+_WORD = re.compile(r"\w+")
+_LONGEST_NAME = 200
 
 _WALRUS = re.compile(r"\b(\w+)(?:\s|\\\n)*:=")
 
@@ -76,6 +79,11 @@ class Module:
         return self.text.split("\n")
 
     @property
+    def unread(self) -> bool:
+        """Whether no region has been read yet."""
+        return not self._read
+
+    @property
     def is_package(self) -> bool:
         """Whether this is the ``__init__`` of a package."""
         return self.path.stem == "__init__"
@@ -88,6 +96,11 @@ class Module:
         """The region that holds a line, None for what stands before the first."""
         index = bisect.bisect_right(self.regions, line, key=lambda region: region.line) - 1
         return self.regions[index] if index >= 0 and line <= self.regions[index].end_line else None
+
+    def region_with(self, position: int) -> Region | None:
+        """The region that holds the character at an offset of the text, None for what stands before the first."""
+        index = bisect.bisect_right(self.regions, position, key=lambda region: region.start) - 1
+        return self.regions[index] if index >= 0 else None
 
     def read(self, region: Region) -> tuple[ir.Stmt, ...]:
         """The statements of a region; none, and a problem in the project's list, if it cannot be read."""
@@ -125,9 +138,15 @@ class Module:
     @cached_property
     def rebound(self) -> frozenset[str]:
         """The names that functions of this module may bind in it with ``global``."""
-        if "global" not in self.text:
-            return frozenset()
-        return frozenset(name.strip() for names in _GLOBAL.findall(self.text) for name in names.split(","))
+        found: set[str] = set()
+        position = self.text.find("global")
+        while position >= 0:
+            statement = _GLOBAL.match(self.text, self.text.rfind("\n", 0, position) + 1)
+            while statement is not None:
+                found.update(name.strip() for name in statement["names"].split(","))
+                statement = _GLOBAL.match(self.text, statement.end())
+            position = self.text.find("global", position + 1)
+        return frozenset(found)
 
     @cached_property
     def walrus(self) -> frozenset[str]:
@@ -147,6 +166,36 @@ class Module:
     def binds(self, name: str) -> bool:
         """Whether anything in the module may bind ``name`` at module level, star imports aside."""
         return name in self._bindings or name in self.rebound or name in self.walrus
+
+    @cached_property
+    def called(self) -> frozenset[str]:
+        """The words that stand directly before a bracket anywhere in the text: all names that it can call are there,
+        unless they are very long, and some from strings and comments."""
+        # Backwards, so that each word is where its match starts.
+        ends = {part[: -_LONGEST_NAME - 1 : -1] for part in self.text.split("(")}
+        return frozenset([match[0][::-1] for match in map(_WORD.match, ends) if match])
+
+    def regions_that_call(self, name: str) -> list[tuple[Region, list[int]]]:
+        """The regions whose text contains ``name`` directly before a bracket, but for a definition of that name, and
+        the lines where it does."""
+        found: list[tuple[Region, list[int]]] = []
+        if name not in self.called:
+            return found
+        text, needle = self.text, f"{name}("
+        line, counted = 1, 0
+        position = text.find(needle)
+        while position >= 0:
+            before = text[max(0, position - 4) : position]
+            if before != "def " and not (before and (before[-1].isalnum() or before[-1] == "_")):
+                line += text.count("\n", counted, position)
+                counted = position
+                region = self.region_at(line)
+                if region is not None:
+                    if not found or found[-1][0] is not region:
+                        found.append((region, []))
+                    found[-1][1].append(line)
+            position = text.find(needle, position + 1)
+        return found
 
     def names(self) -> tuple[str, ...]:
         """The names bound at module level."""

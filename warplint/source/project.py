@@ -15,7 +15,7 @@ from warplint.ir import syntax as ir
 from warplint.ir.facts import Problem
 from warplint.source.bindings import Binder, bound_names
 from warplint.source.modules import Definition, Module, Scope, blocks
-from warplint.source.regions import Region, group, grouped, split
+from warplint.source.regions import Region, RegionKind, group, grouped, split
 from warplint.source.text import TOO_DEEP, check_syntax, decode, read_bytes, syntax_problem
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "External",
     "Module",
     "ModuleRef",
+    "Outline",
     "ParameterRef",
     "Project",
     "Reader",
@@ -67,6 +68,15 @@ class ParameterRef:
 
     function: ir.FunctionDef
     parameter: ir.Parameter
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What loading a file takes the time for, in a form that is quickly sent to another process: text, fields of the
+    regions and names called; or what is wrong with the file; or None where only reading it told its regions."""
+
+    path: Path
+    contents: tuple[str, list[tuple[RegionKind, tuple[str, ...], int, int, int, int]], frozenset[str]] | Problem | None
 
 
 class _Unknown:
@@ -134,6 +144,33 @@ class Project:
         except SyntaxError as error:
             self.problems.append(syntax_problem(path, error))
         return None
+
+    def read_otherwise(self, places: Iterable[tuple[Path, int]]) -> list[tuple[Path, int]]:
+        """Those of ``places`` (pairs of path and line) whose region the precise reader reads otherwise.
+
+        A region that only one of them can read counts as read otherwise.
+        """
+        if self._precise_reader is None:
+            return []
+        found = []
+        for path, line in places:
+            module = self._modules.get(path)
+            region = module.region_at(line) if isinstance(module, Module) else None
+            if not isinstance(module, Module) or region is None or (path, region.line) in self._precise:
+                continue
+            key = (Region, path, region.line)
+            if key not in self.kept:
+                self.kept[key] = self._agrees(module, region)
+            if not self.kept[key]:
+                found.append((path, line))
+        return found
+
+    def _agrees(self, module: Module, region: Region) -> bool:
+        assert self._precise_reader is not None
+        try:
+            return self._precise_reader(module.region_text(region), region.line) == module.read(region)
+        except (SyntaxError, RecursionError):
+            return False
 
     def precisely(self, places: Iterable[tuple[Path, int]]) -> Project:
         """The same modules in a new project, where the regions at ``places`` are read by the precise reader.
@@ -203,6 +240,26 @@ class Project:
         except (SyntaxError, RecursionError, MemoryError, ValueError):
             return None
 
+    def outline(self, path: Path) -> Outline:
+        """The outline of the file at ``path``, for another project to ``adopt``."""
+        loaded = self.load(path)
+        if isinstance(loaded, Problem):
+            return Outline(path, loaded)
+        if not loaded.unread:
+            return Outline(path, None)
+        return Outline(path, (loaded.text, [region.fields() for region in loaded.regions], loaded.called))
+
+    def adopt(self, outline: Outline) -> None:
+        """Take over what another process learned about a file, instead of loading it."""
+        path, contents = outline.path, outline.contents
+        if isinstance(contents, Problem):
+            self._modules[path] = contents
+        elif contents is not None:
+            text, regions, called = contents
+            module = Module(self, path, self._module_name(path), text, tuple(Region(*fields) for fields in regions))
+            module.called = called
+            self._modules[path] = module
+
     def module(self, path: Path) -> Module | None:
         """The module at ``path``, None if it cannot be read."""
         found = self.load(path)
@@ -213,6 +270,19 @@ class Project:
         for module in list(self._modules.values()):
             if isinstance(module, Module):
                 yield module
+
+    def modules_with(self, name: str) -> list[Module]:
+        """The modules read so far that contain ``name`` directly before a bracket: all that call or define it."""
+        count = len(self._modules)
+        known = self.kept.get(Project)
+        if not isinstance(known, tuple) or known[0] != count:
+            index: dict[str, list[Module]] = {}
+            for module in self.modules():
+                for word in module.called:
+                    index.setdefault(word, []).append(module)
+            known = self.kept[Project] = (count, index)
+        found: list[Module] = known[1].get(name, [])
+        return found
 
     def find(self, name: str, origin: Module, relative: bool = False) -> Module | None:
         """The project's module with the absolute dotted ``name``, as code in ``origin`` would import it.

@@ -36,6 +36,10 @@ class Region:
     start: int
     end: int
 
+    def fields(self) -> tuple[RegionKind, tuple[str, ...], int, int, int, int]:
+        """The fields in order."""
+        return self.kind, self.names, self.line, self.end_line, self.start, self.end
+
 
 #: Where a region starts, and what it is.
 _Start = tuple[int, RegionKind, tuple[str, ...]]

@@ -9,7 +9,8 @@ from warplint.ir.effects import KernelUse, Path
 from warplint.ir.facts import Fact
 from warplint.ir.spans import Location
 from warplint.source.project import Module, Project
-from warplint.tapes import entries, recorded, severed, windows
+from warplint.tapes import entries, lost, overwrites, recorded, repeats, severed, windows
+from warplint.tapes.active import activity
 from warplint.tapes.machine import Effects
 from warplint.tapes.trace import Launched, Trace
 
@@ -18,7 +19,7 @@ class TapeAnalysis:
     """The tape analysis of one project. ``effects`` says what each kernel does to its arguments.
 
     What is learned on the way stays here: ``uses`` of the kernels (by path and qualified name) that any run launched,
-    and ``exhausted``, the runs that ended for want of steps (pairs of path and entry point).
+    and ``exhausted``, the entry points whose run ended, or was not made, for want of steps (pairs of path and name).
     """
 
     def __init__(self, project: Project, effects: Effects) -> None:
@@ -32,14 +33,23 @@ class TapeAnalysis:
         if not entries.concerns(module):
             return
         seen: set[tuple[str, Location]] = set()
-        for trace in entries.traces(self.project, module, self.effects):
+        left_out: list[str] = []
+        for trace in entries.traces(self.project, module, self.effects, left_out):
             self._note(module, trace)
             sweeps = recorded.sweeps(trace)
-            for fact in (*severed.facts(trace, sweeps), *windows.facts(trace, sweeps)):
+            actives = [activity(trace, sweep) for sweep in sweeps]
+            for fact in (
+                *severed.facts(trace, sweeps),
+                *windows.facts(trace, sweeps),
+                *overwrites.facts(trace, sweeps, actives),
+                *repeats.facts(trace, sweeps, actives),
+                *lost.facts(trace, sweeps),
+            ):
                 key = (fact.kind, fact.location)
                 if key not in seen:
                     seen.add(key)
                     yield fact
+        self.exhausted += [(module.path, entry) for entry in left_out]
 
     def _note(self, module: Module, trace: Trace) -> None:
         if not trace.finished:

@@ -181,18 +181,15 @@ def call_function(
         frame.cls = _class_of(machine, args[0], definition)
     from warplint.tapes.statements import Return
 
-    if is_generator(node):
+    if "yield" in definition.module.text and is_generator(node):
         if any(name.endswith("contextmanager") for name in members.decorators(machine, function)):
             return GeneratorContext(definition, frame, site)
         # All that it yields is made at once.
         made = ListValue([])
         frame.on_yield = made.items.append
-        with machine.activation(definition, site):
-            machine.execute(node.body, frame)
+        machine.run(definition, site, frame)
         return made
-    with machine.activation(definition, site):
-        signal = machine.execute(node.body, frame)
-
+    signal = machine.run(definition, site, frame)
     if isinstance(signal, Return):
         return signal.value
     return Unknown(node.name) if frame.raised else None

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from weakref import WeakKeyDictionary
 
 from warplint.ir import syntax as ir
 from warplint.source.project import Definition, Module, ModuleRef, Project
+from warplint.source.regions import Region
 from warplint.tapes.memo import Memo
 
 _TAPE = re.compile(r"\bTape\s*\(")
+_CALLED = re.compile(r"([^\W\d]\w*)\s*\(")
+_DEFINED = re.compile(r"\bdef\s+(\w+)")
 _OPENS = re.compile(r"Tape$|^backward$")
 
 
 def _has_tape(module: Module) -> bool:
-    return _TAPE.search(module.text) is not None
+    return "Tape" in module.text and _TAPE.search(module.text) is not None
 
 
 #: Whether a module opens tapes itself.
@@ -39,7 +43,7 @@ def _all(module: Module) -> list[Definition]:
 def _reaching(module: Module, reaching: set[str]) -> list[Definition]:
     found: list[Definition] = []
     uses: dict[str, set[str]] = {}
-    for definition in module.functions():
+    for definition in _worth_reading(module, reaching):
         if any(isinstance(outer, ir.FunctionDef) for outer in definition.scope):
             continue
         names = {_called(inner) for inner in ir.walk(definition.node) if isinstance(inner, ir.Call)}
@@ -56,6 +60,29 @@ def _reaching(module: Module, reaching: set[str]) -> list[Definition]:
     called = {name for definition in result for name in uses[definition.node.name] if name != definition.node.name}
     result.sort(key=lambda definition: definition.node.name in called)
     return result
+
+
+def _worth_reading(module: Module, reaching: set[str]) -> Iterator[Definition]:
+    """The functions of the regions in whose text something is called that may lead to a tape.
+
+    That is more than enough, and the other regions need not be read.
+    """
+    names = set(reaching)
+    left = [region for region in module.regions if region.kind not in ("import", "assign")]
+    called = {region: set(_CALLED.findall(module.text, region.start, region.end)) for region in left}
+    chosen: set[Region] = set()
+    while True:
+        more = [
+            region
+            for region in left
+            if not names.isdisjoint(called[region]) or any(_OPENS.search(name) for name in called[region])
+        ]
+        if not more:
+            return (definition for region in module.regions if region in chosen for definition in module.within(region))
+        chosen.update(more)
+        left = [region for region in left if region not in chosen]
+        for region in more:
+            names.update(_DEFINED.findall(module.text, region.start, region.end))
 
 
 def _called(call: ir.Call) -> str:

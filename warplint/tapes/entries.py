@@ -17,12 +17,12 @@ from warplint.tapes.values import BoundMethod, ClassValue, FunctionValue, Instan
 
 #: Steps (statements and calls) of one run as it is written, of one run with smaller counts, of all runs from one entry
 #: point, and of all runs for one module.
-FULL_BUDGET = 10_000
+FULL_BUDGET = 2_500
 RUN_BUDGET = 60_000
-ENTRY_BUDGET = 150_000
+ENTRY_BUDGET = 60_000
 #: Steps of all the runs in which one answer is turned round: what is cheap to run is run every way.
 FLIP_BUDGET = 10_000
-MODULE_BUDGET = 250_000
+MODULE_BUDGET = 60_000
 #: How many conditions of one entry point are tried the other way.
 MAX_FLIPS = 8
 
@@ -40,13 +40,20 @@ def concerns(module: Module) -> bool:
     return opens_tapes(module) or bool(openers(module))
 
 
-def traces(project: Project, module: Module, effects: Effects) -> Iterator[Trace]:
-    """The traces of all runs that are made for ``module``."""
+def traces(project: Project, module: Module, effects: Effects, left_out: list[str]) -> Iterator[Trace]:
+    """The traces of all runs that are made for ``module``.
+
+    ``left_out`` gets the entry points that were not run, since the others had used up the steps of the module.
+    """
     runs = _Runs(project, module, effects)
     starts = candidates(module)
     yield from runs.of(_script(module, starts))
     for start in starts:
-        if id(start.node) not in runs.covered:
+        if id(start.node) in runs.covered:
+            continue
+        if runs.spent:
+            left_out.append(start.qualname)
+        else:
             yield from runs.of(_function(module, start, starts))
 
 
@@ -59,13 +66,20 @@ class _Runs:
         self._module = module
         self._effects = effects
         self._budget = MODULE_BUDGET
+        # Entry points of one module build much the same: what is too long as it is written is so in all.
+        self._long = False
+
+    @property
+    def spent(self) -> bool:
+        """Whether the steps of the module are used up."""
+        return self._budget <= 0
 
     def of(self, entry: Entry) -> Iterator[Trace]:
         """The traces from one entry point: as it is, and with single answers turned round."""
         remaining = min(ENTRY_BUDGET, self._budget)
         flips: list[Location | None] = [None]
         tried: set[Location] = set()
-        shrunk = False
+        shrunk = self._long
         while flips and remaining > 0:
             flip = flips.pop(0)
             questions = Questions(frozenset() if flip is None else frozenset({flip}))
@@ -84,6 +98,7 @@ class _Runs:
             self._budget -= spent
             if not shrunk and (machine.cut or not trace.finished) and remaining > 0:
                 shrunk = True
+                self._long = self._long or not trace.finished
                 flips.insert(0, flip)
                 continue
             self.covered |= machine.covered

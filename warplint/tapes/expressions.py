@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Location
 from warplint.source.project import canonical
-from warplint.tapes import members, operators, sequences
+from warplint.tapes import calls, members, operators, sequences
 from warplint.tapes.questions import derived
 from warplint.tapes.values import (
     ArrayValue,
@@ -44,7 +44,7 @@ def external(name: str) -> Value:
 
 def evaluate(machine: Machine, node: ir.Expr, frame: Frame) -> Value:
     """The value of an expression in ``frame``."""
-    return _EVALUATE[node.__class__](machine, node, frame)
+    return EVALUATE[node.__class__](machine, node, frame)
 
 
 def _name(machine: Machine, node: ir.Name, frame: Frame) -> Value:
@@ -65,7 +65,7 @@ def _constant(machine: Machine, node: ir.Constant, frame: Frame) -> Value:
 
 def _attribute(machine: Machine, node: ir.Attribute, frame: Frame) -> Value:
     # The usual owners come first, and without a location: this is where most of a run's time goes.
-    owner = evaluate(machine, node.value, frame)
+    owner = EVALUATE[node.value.__class__](machine, node.value, frame)
     if owner.__class__ is Instance:
         attributes = owner.attributes
         if node.attr in attributes:
@@ -80,8 +80,8 @@ def _attribute(machine: Machine, node: ir.Attribute, frame: Frame) -> Value:
 
 
 def _subscript(machine: Machine, node: ir.Subscript, frame: Frame) -> Value:
-    owner = evaluate(machine, node.value, frame)
-    index = evaluate(machine, node.index, frame)
+    owner = EVALUATE[node.value.__class__](machine, node.value, frame)
+    index = EVALUATE[node.index.__class__](machine, node.index, frame)
     return sequences.get_item(machine, owner, index, machine.location(node, frame))
 
 
@@ -91,11 +91,13 @@ def _slice(machine: Machine, node: ir.Slice, frame: Frame) -> Value:
 
 
 def _call(machine: Machine, node: ir.Call, frame: Frame) -> Value:
-    machine.tick()
+    machine.budget -= 1
+    if machine.budget < 0:
+        machine.tick(0)
     site = Location(frame.module.path, node.span)
     if node.func.__class__ is ir.Name and node.func.id == "super" and not node.args:
         return members.make_super(frame)
-    function = evaluate(machine, node.func, frame)
+    function = EVALUATE[node.func.__class__](machine, node.func, frame)
     args: list[Value] = []
     keywords: dict[str, Value] = {}
     for arg in node.args:
@@ -108,7 +110,7 @@ def _call(machine: Machine, node: ir.Call, frame: Frame) -> Value:
             else:
                 args.extend(known)
         else:
-            args.append(_EVALUATE[arg.__class__](machine, arg, frame))
+            args.append(EVALUATE[arg.__class__](machine, arg, frame))
     for keyword in node.keywords:
         value = evaluate(machine, keyword.value, frame)
         if keyword.name is not None:
@@ -121,7 +123,8 @@ def _call(machine: Machine, node: ir.Call, frame: Frame) -> Value:
             keywords["**"] = value
     if function.__class__ is Method and function.receiver.__class__ is ListValue:
         _name_elements(node, args)
-    return machine.call(function, tuple(args), keywords, site, node)
+    machine.written = node
+    return calls.call(machine, function, tuple(args), keywords, site)
 
 
 def _name_elements(node: ir.Call, args: list[Value]) -> None:
@@ -134,13 +137,13 @@ def _name_elements(node: ir.Call, args: list[Value]) -> None:
 
 
 def _binary(machine: Machine, node: ir.Binary, frame: Frame) -> Value:
-    left = evaluate(machine, node.left, frame)
-    right = evaluate(machine, node.right, frame)
+    left = EVALUATE[node.left.__class__](machine, node.left, frame)
+    right = EVALUATE[node.right.__class__](machine, node.right, frame)
     return operators.binary(machine, node.operator, left, right)
 
 
 def _unary(machine: Machine, node: ir.Unary, frame: Frame) -> Value:
-    value = evaluate(machine, node.operand, frame)
+    value = EVALUATE[node.operand.__class__](machine, node.operand, frame)
     if node.operator == "not":
         known = operators.known_truth(value)
         if known is not None:
@@ -150,10 +153,10 @@ def _unary(machine: Machine, node: ir.Unary, frame: Frame) -> Value:
 
 
 def _compare(machine: Machine, node: ir.Compare, frame: Frame) -> Value:
-    left = evaluate(machine, node.left, frame)
+    left = EVALUATE[node.left.__class__](machine, node.left, frame)
     result: Value = True
     for operator, comparator in zip(node.operators, node.comparators, strict=True):
-        right = evaluate(machine, comparator, frame)
+        right = EVALUATE[comparator.__class__](machine, comparator, frame)
         result = operators.compare(machine, operator, left, right)
         if operators.known_truth(result) is not True:
             return result
@@ -167,16 +170,20 @@ def _boolean(machine: Machine, node: ir.Boolean, frame: Frame) -> Value:
         value = evaluate(machine, operand, frame)
         if operand is node.values[-1]:
             return value
-        site = machine.location(operand, frame)
         # `x or default` and `flag and ...`: the first operand decides.
-        if truth(machine, value, site) != (node.operator == "and"):
+        known = operators.known_truth(value)
+        if known is None:
+            known = truth(machine, value, machine.location(operand, frame))
+        if known != (node.operator == "and"):
             return value
     return value
 
 
 def _conditional(machine: Machine, node: ir.Conditional, frame: Frame) -> Value:
     test = evaluate(machine, node.test, frame)
-    chosen = truth(machine, test, machine.location(node.test, frame))
+    chosen = operators.known_truth(test)
+    if chosen is None:
+        chosen = truth(machine, test, machine.location(node.test, frame))
     return evaluate(machine, node.body if chosen else node.orelse, frame)
 
 
@@ -308,7 +315,8 @@ def _opaque(machine: Machine, node: ir.Opaque, frame: Frame) -> Value:
     return values[0] if node.kind == "await" and values else Unknown(node.kind)
 
 
-_EVALUATE: dict[type, Callable[[Any, Any, Any], Value]] = {
+#: How to evaluate a node, by its class.
+EVALUATE: dict[type, Callable[[Any, Any, Any], Value]] = {
     ir.Name: _name,
     ir.Constant: _constant,
     ir.Attribute: _attribute,

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from warplint.ir import syntax as ir
@@ -46,6 +45,8 @@ Effects = Callable[[Definition], "EffectSummary | None"]
 MAX_DEPTH = 40
 #: How often one function may be on the call stack.
 MAX_RECURSION = 3
+#: Steps without anything that concerns arrays, after which a run is given up.
+PATIENCE = 16_000
 
 
 class OutOfBudget(Exception):
@@ -67,7 +68,7 @@ class Frame:
     kind: str = "function"  # function | class | comprehension | module
     cls: ClassValue | None = None
     receiver: Value = None
-    outer: set[str] = field(default_factory=set)  # names declared global or nonlocal
+    outer: frozenset[str] = frozenset()  # names declared global or nonlocal
     raised: bool = False  # a `raise` was passed over
     # What a generator's `yield` does with its value; None outside generators.
     on_yield: Callable[[Value], None] | None = None
@@ -103,6 +104,8 @@ class Machine:
         self.shrunk = shrunk
         #: Whether a loop that does something with arrays was left before its end, for want of steps.
         self.cut = False
+        #: Steps that were spent in loops which did nothing with arrays.
+        self.idle = 0
         self.recorder = Recorder()
         self.activations: list[Activation] = []
         #: How many `try` statements with handlers are around the present place.
@@ -112,8 +115,11 @@ class Machine:
         self.instances: list[Instance] = []
         #: The call that is being made, as it is written.
         self.written: ir.Call | None = None
-        self._globals: dict[Path, Frame] = {}
-        self._modules: dict[Path, ModuleValue] = {}
+        # How many records there were when a function was last called, and the steps that were left when they came.
+        self._records = 0
+        self._last = budget
+        self._globals: dict[Module, Frame] = {}
+        self._modules: dict[Module, ModuleValue] = {}
         self._functions: dict[tuple[int, int], Value] = {}
         self._pure: dict[str, Unknown] = {}
         #: Contexts of torch functions whose backward has not run yet: pairs of class and context.
@@ -129,7 +135,7 @@ class Machine:
 
     def evaluate(self, node: ir.Expr, frame: Frame) -> Value:
         """The value of an expression."""
-        return expressions.evaluate(self, node, frame)
+        return expressions.EVALUATE[node.__class__](self, node, frame)
 
     def execute(self, body: tuple[ir.Stmt, ...], frame: Frame) -> statements.Signal:
         """Run statements; the signal says how they ended."""
@@ -152,14 +158,19 @@ class Machine:
     def location(self, node: ir.Node, frame: Frame) -> Location:
         return Location(frame.module.path, node.span)
 
-    @contextmanager
-    def activation(self, definition: Definition, site: Location) -> Iterator[None]:
-        """The time that an interpreted function runs."""
+    def run(self, definition: Definition, site: Location, frame: Frame) -> statements.Signal:
+        """Run the body of a function that was called at ``site``; the signal says how it ended."""
+        node = definition.node
         self.activations.append(Activation(definition, site))
-        self.recorder.enter(definition.qualname, site)
-        self.covered.add(id(definition.node))
+        self.recorder.enter(definition.qualname if definition.scope else node.name, site)
+        self.covered.add(id(node))
+        records = len(self.recorder.trace.records)
+        if records != self._records:
+            self._records, self._last = records, self.budget
+        elif self._last - self.budget > PATIENCE:
+            raise OutOfBudget
         try:
-            yield
+            return statements.execute(self, node.body, frame)
         finally:
             self.activations.pop()
             self.recorder.leave()
@@ -179,7 +190,11 @@ class Machine:
         """Whether the call stack allows one more call of ``definition``."""
         if len(self.activations) >= MAX_DEPTH:
             return False
-        return sum(active.definition.node is definition.node for active in self.activations) < MAX_RECURSION
+        node, times = definition.node, 0
+        for active in self.activations:
+            if active.definition.node is node:
+                times += 1
+        return times < MAX_RECURSION
 
     # --- names ---
 
@@ -192,7 +207,7 @@ class Machine:
 
     def bind(self, name: str, value: Value, frame: Frame) -> None:
         """Assign a name, where Python would."""
-        if name in frame.outer:
+        if frame.outer and name in frame.outer:
             owner = frame.parent.find(name) if frame.parent is not None else None
             (owner or self.globals(frame.module)).names[name] = value
         else:
@@ -200,9 +215,9 @@ class Machine:
 
     def globals(self, module: Module) -> Frame:
         """The frame of a module's own names."""
-        found = self._globals.get(module.path)
+        found = self._globals.get(module)
         if found is None:
-            found = self._globals[module.path] = Frame(module, (), {}, None, "module")
+            found = self._globals[module] = Frame(module, (), {}, None, "module")
         return found
 
     def global_name(self, module: Module, name: str) -> Value:
@@ -241,9 +256,9 @@ class Machine:
         return Unknown(hint)
 
     def module_value(self, module: Module) -> ModuleValue:
-        found = self._modules.get(module.path)
+        found = self._modules.get(module)
         if found is None:
-            found = self._modules[module.path] = ModuleValue(module)
+            found = self._modules[module] = ModuleValue(module)
         return found
 
     def definition_value(self, definition: Definition, closure: Frame | None) -> Value:

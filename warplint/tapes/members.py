@@ -137,16 +137,27 @@ def class_frame(machine: Machine, cls: ClassValue) -> Frame:
     return NewFrame(cls.definition.module, cls.definition.inner_scope, dict(cls.attributes), parent, "class")
 
 
-def decorators(machine: Machine, function: FunctionValue) -> set[str]:
+_UNDECORATED: frozenset[str] = frozenset()
+
+
+def decorators(machine: Machine, function: FunctionValue) -> frozenset[str]:
     """The last parts of the names of a function's decorators (``property``, ``staticmethod``, ``setter``)."""
+    node = function.definition.node
+    return _decorators(node) if node.decorators else _UNDECORATED
+
+
+def _decorator_names(node: ir.FunctionDef | ir.ClassDef) -> frozenset[str]:
     names = set()
-    for decorator in function.definition.node.decorators:
+    for decorator in node.decorators:
         inner = decorator.func if isinstance(decorator, ir.Call) else decorator
         if isinstance(inner, ir.Name):
             names.add(inner.id)
         elif isinstance(inner, ir.Attribute):
             names.add(inner.attr)
-    return names
+    return frozenset(names)
+
+
+_decorators = Memo(_decorator_names)
 
 
 def _class_attribute(machine: Machine, cls: ClassValue, name: str, receiver: Value, site: Location) -> Value:
@@ -165,6 +176,8 @@ def _bind(machine: Machine, owner: ClassValue, member: Value, receiver: Value, n
     if not isinstance(member, FunctionValue):
         return member
     marks = decorators(machine, member)
+    if not marks:
+        return member if isinstance(receiver, ClassValue) else BoundMethod(member, receiver)
     if "staticmethod" in marks:
         return member
     if "classmethod" in marks:

@@ -72,7 +72,8 @@ def plain_of(value: Value) -> Value:
 
 def binary(machine: Machine, operator: str, left: Value, right: Value) -> Value:
     """``left operator right``; unknown where it cannot be computed."""
-    left, right = plain_of(left), plain_of(right)
+    if left.__class__ is Instance or right.__class__ is Instance:
+        left, right = plain_of(left), plain_of(right)
     if isinstance(left, (int, float)) and isinstance(right, (int, float)):
         return _compute(operator, left, right)
     if isinstance(left, str) and (isinstance(right, str) or operator == "%"):
@@ -164,7 +165,7 @@ def unary(operator: str, value: Value) -> Value:
 
 def compare(machine: Machine, operator: str, left: Value, right: Value) -> Value:
     """``left operator right`` for one comparison."""
-    if not (isinstance(left, Instance) and isinstance(right, Instance)):
+    if (left.__class__ is Instance) != (right.__class__ is Instance):
         left, right = plain_of(left), plain_of(right)
     if operator in ("is", "is not", "==", "!="):
         same = _same(left, right, identity=operator.startswith("is"))
@@ -244,7 +245,9 @@ def _among(left: Value, items: Iterable[Value]) -> bool | None:
 
 def known_truth(value: Value) -> bool | None:
     """Whether a value is true, None where that cannot be known."""
-    if isinstance(value, Unknown):
+    if value.__class__ is bool:
+        return value
+    if value.__class__ is Unknown:
         return None
     if isinstance(value, (tuple, int, float, complex, str, bytes)) or value is None:
         return bool(value)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from warplint.ir import programs as ir
 from warplint.ir.spans import Location
 from warplint.tapes.launches import StructSnapshot
+from warplint.tapes.recorded import Sweep
 from warplint.tapes.trace import (
     Allocated,
     BackwardRun,
@@ -25,6 +26,8 @@ from warplint.tapes.values import ArrayValue, Storage, Unknown, is_plain
 
 #: A program with more operations than this is not worth a probe.
 MAX_OPERATIONS = 400
+#: Stands for host data that goes into an input while the program runs.
+_STORED = 0.6
 
 
 def chain(
@@ -69,6 +72,72 @@ def windows(
         operations=(*operations, ir.ReadGradient(site, reference(parameter))),
         inputs=(parameter.storage.number,),
         objective=None,
+        flagged=(),
+    )
+
+
+def gradient(
+    trace: Trace,
+    sweep: Sweep,
+    origins: tuple[ArrayValue, ...],
+    tapes: frozenset[int] = frozenset(),
+    read: int | None = None,
+) -> ir.TapeProgram | None:
+    """The program up to ``sweep``, whose gradient with respect to ``origins`` is read after it (at ``read``).
+
+    ``tapes`` are others whose sweeps belong to the story.
+    """
+    loss = sweep.backward.loss
+    if loss is None or sweep.backward.seeds:
+        return None
+    wanted = {sweep.backward.tape, *tapes}
+    end = sweep.position if read is None else read
+    losses = {
+        record.loss.storage
+        for record in trace.records[:end]
+        if isinstance(record, BackwardRun) and record.tape in wanted and record.loss is not None
+    }
+    kept = _slice(trace.records[: end + 1], losses | {loss.storage}, wanted)
+    if kept is None:
+        return None
+    site = trace.records[end].context.site
+    return ir.TapeProgram(
+        operations=(*_operations(kept), *(ir.ReadGradient(site, reference(origin)) for origin in origins)),
+        inputs=tuple(dict.fromkeys(origin.storage.number for origin in origins)),
+        objective=None,
+        flagged=(),
+    )
+
+
+def overwritten(
+    trace: Trace,
+    start: int,
+    position: int,
+    tape: int,
+    loss: ArrayValue,
+    storage: Storage,
+    origins: tuple[ArrayValue, ...],
+) -> ir.TapeProgram | None:
+    """The program of one tape up to its backward, with all that happens to ``storage`` on the way.
+
+    ``start`` is where the tape's first operation is: what the host stores after it is not where the program is
+    differentiated.
+    """
+    kept = _slice(trace.records[: position + 1], {loss.storage, storage}, {tape})
+    if kept is None:
+        return None
+    late = {id(record) for record in trace.records[start:position]}
+    inputs = {origin.storage for origin in origins}
+    for index, record in enumerate(kept):
+        if not isinstance(record, Filled) or id(record) not in late or record.array.storage not in inputs:
+            continue
+        if isinstance(record.value, Unknown) and contents(record) is None:
+            kept[index] = replace(record, value=_STORED)
+    site = trace.records[position].context.site
+    return ir.TapeProgram(
+        operations=(*_operations(kept), *(ir.ReadGradient(site, reference(origin)) for origin in origins)),
+        inputs=tuple(dict.fromkeys(origin.storage.number for origin in origins)),
+        objective=reference(loss),
         flagged=(),
     )
 
@@ -186,7 +255,8 @@ def _operation(record: Record, identities: dict[int, int]) -> ir.Operation | Non
         return _allocate(record)
     if isinstance(record, Launched):
         arguments = tuple(argument(value, identities) for value in record.arguments)
-        return ir.Launch(site, record.kernel, _shape(record.dim), arguments)
+        recorded = record.recorded or record.context.tape is None
+        return ir.Launch(site, record.kernel, _shape(record.dim), arguments, recorded)
     if isinstance(record, Copied):
         return ir.Copy(site, reference(record.target), reference(record.source))
     if isinstance(record, Filled):

@@ -94,11 +94,14 @@ class Questions:
 
 def derived(operator: str, *operands: Value) -> Unknown:
     """The unknown result of an operation on values of which one is unknown; the same for the same operands."""
-    first = next(item for item in operands if isinstance(item, Unknown))
-    key = (operator, *(id(item) if isinstance(item, Unknown) else _key(item) for item in operands))
+    unknown = [item for item in operands if item.__class__ is Unknown]
+    first = unknown[0]
+    key = (operator, *[id(item) if item.__class__ is Unknown else _key(item) for item in operands])
     found = first.children.get(key)
     if found is None:
-        sources = frozenset().union(*(item.sources for item in operands if isinstance(item, Unknown)))
+        sources = first.sources
+        for other in unknown[1:]:
+            sources |= other.sources
         found = first.children[key] = Unknown(first.hint, (operator, *operands), sources)
     assert isinstance(found, Unknown)
     return found

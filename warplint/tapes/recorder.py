@@ -32,6 +32,7 @@ def _adds_up(record: Launched, gradient: ArrayValue) -> bool:
     return any(
         access.array.storage in targets
         and access.array.storage.owner is None
+        and access.array.storage is not gradient.storage.owner  # a step of the parameter itself
         and (access.accumulates or (access.reads and access.writes))
         for access in record.accesses
     )

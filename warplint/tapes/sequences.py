@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 
 def get_item(machine: Machine, owner: Value, index: Value, site: Location) -> Value:
     """``owner[index]``."""
+    if index.__class__ is int:  # the usual cases come first
+        items = owner.items if owner.__class__ is ListValue else owner if owner.__class__ is tuple else ()
+        if 0 <= index < len(items):
+            return items[index]
     if isinstance(owner, (ListValue, tuple, RangeValue)):
         return _sequence_item(machine, owner, index)
     if isinstance(owner, DictValue):
@@ -218,9 +222,12 @@ def length(machine: Machine, value: Unknown) -> int | Unknown:
 
 def assign(machine: Machine, target: ir.Expr, value: Value, frame: Frame) -> None:
     """Bind a target of any form."""
-    if isinstance(target, ir.Name):
-        machine.bind(target.id, value, frame)
-        if isinstance(value, ArrayValue) and not value.storage.name:
+    if target.__class__ is ir.Name:
+        if frame.outer:
+            machine.bind(target.id, value, frame)
+        else:
+            frame.names[target.id] = value
+        if value.__class__ is ArrayValue and not value.storage.name:
             value.storage.name = target.id
     elif isinstance(target, ir.Attribute):
         owner = machine.evaluate(target.value, frame)

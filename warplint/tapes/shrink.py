@@ -6,6 +6,8 @@ program. Their order is kept, and a number that was a multiple of another by far
 
 from __future__ import annotations
 
+import re
+
 from warplint.ir import syntax as ir
 from warplint.source.project import Module
 from warplint.tapes.memo import Memo
@@ -13,6 +15,10 @@ from warplint.tapes.values import Value
 
 #: Counts up to the first number become the second; all larger than the last become twelve. Each divides the next.
 _STEPS = ((16, 3), (128, 6))
+
+_RANGE = re.compile(r"\bt?range\(")
+_BRACKET = re.compile(r"[()]")
+_WORD = re.compile(r"[^\W\d]\w*")
 
 
 def smaller(number: int) -> int:
@@ -23,17 +29,21 @@ def smaller(number: int) -> int:
 
 
 def _counts(module: Module) -> frozenset[str]:
+    # The text is enough: to read all of a large module for this would cost more than to run what is needed of it.
     found: set[str] = set()
-    for definition in module.functions():
-        for node in ir.walk(definition.node):
-            if isinstance(node, ir.Call) and isinstance(node.func, ir.Name) and node.func.id in ("range", "trange"):
-                for arg in node.args:
-                    for inner in ir.walk(arg):
-                        if isinstance(inner, ir.Name):
-                            found.add(inner.id)
-                        elif isinstance(inner, ir.Attribute):
-                            found.add(inner.attr)
+    for match in _RANGE.finditer(module.text):
+        found.update(_WORD.findall(_argument(module.text, match.end())))
     return frozenset(found - {"self", "len", "min", "max", "int", "shape", "range"})
+
+
+def _argument(text: str, start: int) -> str:
+    """What stands between a bracket that was opened just before ``start`` and the one that closes it."""
+    depth = 1
+    for bracket in _BRACKET.finditer(text, start, start + 400):
+        depth += 1 if bracket[0] == "(" else -1
+        if depth == 0:
+            return text[start : bracket.start()]
+    return ""
 
 
 #: The names (of variables, parameters and attributes) that bound a loop somewhere in a module.

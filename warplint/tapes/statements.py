@@ -34,7 +34,9 @@ Signal = Union[Return, Literal["break", "continue"], None]
 def execute(machine: Machine, body: tuple[ir.Stmt, ...], frame: Frame) -> Signal:
     """Run the statements of a block."""
     for statement in body:
-        machine.tick()
+        machine.budget -= 1
+        if machine.budget < 0:
+            machine.tick(0)
         signal = _EXECUTE[statement.__class__](machine, statement, frame)
         if signal is not None:
             return signal
@@ -87,10 +89,12 @@ def leaves(body: tuple[ir.Stmt, ...]) -> bool:
 
 
 def _if(machine: Machine, node: ir.If, frame: Frame) -> Signal:
-    test = machine.evaluate(node.test, frame)
-    default = not leaves(node.body) or leaves(node.orelse)
-    site = machine.location(node.test, frame)
-    taken = expressions.truth(machine, test, site, default, matters=_matters(node))
+    test = expressions.evaluate(machine, node.test, frame)
+    taken = operators.known_truth(test)
+    if taken is None:
+        default = not leaves(node.body) or leaves(node.orelse)
+        site = machine.location(node.test, frame)
+        taken = expressions.truth(machine, test, site, default, matters=_matters(node))
     return execute(machine, node.body if taken else node.orelse, frame)
 
 
@@ -117,8 +121,10 @@ def _tail(function: ir.Expr) -> str:
     return function.id if isinstance(function, ir.Name) else ""
 
 
-#: Steps of a loop that leaves no trace, after which it is left.
+#: Steps of loops that leave no trace, after which such a loop is left: as many as this where there were none before in
+#: the run, fewer and fewer after that, and never fewer than the second number.
 _IDLE_STEPS = 1000
+_FEWEST_IDLE_STEPS = 60
 
 
 class _Rounds:
@@ -128,6 +134,7 @@ class _Rounds:
         self._machine = machine
         self._records = len(machine.recorder.trace.records)
         self._budget = machine.budget
+        self._idle = machine.idle
 
     def enough(self, done: int) -> bool:
         """Whether to stop after ``done`` rounds."""
@@ -136,13 +143,20 @@ class _Rounds:
         records = self._machine.recorder.trace.records
         spent = self._budget - self._machine.budget
         if len(records) == self._records:
-            return spent > _IDLE_STEPS  # host code that has nothing to do with arrays
+            # host code that has nothing to do with arrays
+            return spent > max(_FEWEST_IDLE_STEPS, _IDLE_STEPS - self._machine.idle // 2)
         if any(isinstance(record, BackwardRun) for record in records[self._records :]):
             return True  # each round is a tape of its own: three of them show all that repeats
         if done >= expressions.MAX_ROUNDS or spent > self._budget // 2:
             self._machine.cut = True
             return True
         return False
+
+    def finish(self) -> None:
+        """The loop was left: if it did nothing with arrays, its steps count as idle."""
+        machine = self._machine
+        if len(machine.recorder.trace.records) == self._records:
+            machine.idle = self._idle + self._budget - machine.budget
 
 
 def _for(machine: Machine, node: ir.For, frame: Frame) -> Signal:
@@ -168,6 +182,7 @@ def _for(machine: Machine, node: ir.For, frame: Frame) -> Signal:
     finally:
         recorder.restore((depth[0], depth[1]))
         recorder.end_loop()
+        limit.finish()
     return None if broken else execute(machine, node.orelse, frame)
 
 
@@ -200,6 +215,7 @@ def _while(machine: Machine, node: ir.While, frame: Frame) -> Signal:
     finally:
         recorder.restore((depth[0], depth[1]))
         recorder.end_loop()
+        limit.finish()
     return None if broken else execute(machine, node.orelse, frame)
 
 
@@ -228,7 +244,6 @@ def _with_generator(machine: Machine, node: ir.With, position: int, manager: Gen
     """The body of the manager's function runs, and at its ``yield`` the body of the ``with`` statement."""
     signals: list[Signal] = []
     definition = manager.definition
-    assert isinstance(definition.node, ir.FunctionDef)
 
     def body(value: Value) -> None:
         target = node.items[position].target
@@ -238,8 +253,7 @@ def _with_generator(machine: Machine, node: ir.With, position: int, manager: Gen
             signals.append(_with_items(machine, node, position + 1, frame))
 
     manager.frame.on_yield = body
-    with machine.activation(definition, manager.site):
-        execute(machine, definition.node.body, manager.frame)
+    machine.run(definition, manager.site, manager.frame)
     return signals[0] if signals else None
 
 
@@ -319,7 +333,7 @@ def _continue(machine: Machine, node: ir.Continue, frame: Frame) -> Signal:
 
 
 def _global(machine: Machine, node: ir.Global, frame: Frame) -> Signal:
-    frame.outer.update(node.names)
+    frame.outer |= frozenset(node.names)
     return None
 
 

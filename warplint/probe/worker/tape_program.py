@@ -114,10 +114,11 @@ class Program:
         number = operation["array"]
         if number not in self._initial:
             use = self._parameters.get(number)
-            usage = self.usage(use[0]) if use is not None else next(iter(self._usage.values()), None)
-            if usage is None:
+            launched = [op["kernel"] for op in self.operations if op["op"] == "launch"]
+            if not launched:
                 raise Unsupported("the program launches no kernel")
-            draw = self.draw(usage)
+            # an array that is only copied from looks like no parameter: any kernel will do
+            draw = self.draw(self.usage(use[0] if use is not None else launched[0]))
             draw.floats = np.random.default_rng(self.seed * 1009 + number)
             path = (*use[1], "[]") if use is not None else ("", "[]")
             data = draw.contents(path, dtype, shape)
@@ -213,7 +214,8 @@ class _Run:
             dim: tuple[int, ...] = (4,) * self.program.usage(operation["kernel"]).rank
         else:
             dim = self.program.extents(operation["dim"])
-        wp.launch(kernel, dim=dim, inputs=arguments, device=self.program.device, record_tape=self.differentiate)
+        recorded = self.differentiate and operation.get("recorded", True)
+        wp.launch(kernel, dim=dim, inputs=arguments, device=self.program.device, record_tape=recorded)
 
     def argument(self, kernel: str, index: int, path: tuple[str, ...], kind: Any, value: dict[str, Any]) -> Any:
         if "array" in value:

@@ -1,0 +1,320 @@
+"""Arrays that are changed before the reverse sweep reads them, and what looks like it and is right.
+
+The effects of the kernels are those that kernel analysis finds: it is them that say which values an adjoint reads.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+from conftest import HEADER
+
+from warplint import kernels
+from warplint.catalogue.loading import load_catalogue
+from warplint.catalogue.matching import Matcher
+from warplint.frontend import fast
+from warplint.ir.facts import Fact
+from warplint.source.project import Module, Project
+from warplint.tapes import analyse
+
+KERNELS = """
+@wp.kernel
+def halve(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = 0.5 * x[i]
+
+
+@wp.kernel
+def add(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    wp.atomic_add(y, i, x[i])
+
+
+@wp.kernel
+def row(x: wp.array2d(dtype=float), t: int):
+    i = wp.tid()
+    x[t + 1, i] = x[t, i] * x[t, i]
+
+
+@wp.kernel
+def last(x: wp.array2d(dtype=float), t: int, loss: wp.array(dtype=float)):
+    wp.atomic_add(loss, 0, x[t, wp.tid()])
+
+
+@wp.kernel
+def scatter(x: wp.array(dtype=float), where: wp.array(dtype=int), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[where[i]] = x[i]
+
+
+n = 3
+x = wp.array(np.ones(n), dtype=float, requires_grad=True)
+a = wp.zeros_like(x)
+b = wp.zeros_like(x)
+loss = wp.zeros(1, dtype=float, requires_grad=True)
+tape = wp.Tape()
+"""
+_EXPECT = re.compile(r"#\s*expect:\s*(WP\d+)")
+RULES = [rule for rule in load_catalogue()[0].rules if rule.select.fact == "overwritten-before-sweep"]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Callable[[str], list[Fact]]:
+    """Analyse a program and hold what is found to its marks; gives back the facts."""
+
+    def check(body: str) -> list[Fact]:
+        text = HEADER + KERNELS + textwrap.dedent(body)
+        path = tmp_path / "program.py"
+        path.write_text(text)
+        project = Project(fast.read)
+        module = project.load(path)
+        assert isinstance(module, Module), module
+        found = list(analyse(project, module, partial(kernels.effects, project)))
+        findings = Matcher(RULES, "1.19.0").findings(found, frozenset(rule.id for rule in RULES))
+        marks = [
+            (match[1], number) for number, line in enumerate(text.split("\n"), 1) for match in _EXPECT.finditer(line)
+        ]
+        assert sorted((finding.rule, finding.location.span.line) for finding in findings) == sorted(marks)
+        return found
+
+    return check
+
+
+Run = Callable[[str], list[Fact]]
+
+
+def test_value_that_is_read_and_launched_over(run: Run) -> None:
+    (fact,) = run("""
+        with tape:
+            wp.launch(halve, dim=n, inputs=[x, a])
+            wp.launch(square, dim=n, inputs=[a, b])
+            wp.launch(halve, dim=n, inputs=[b, a])  # expect: WP201
+            wp.launch(total, dim=n, inputs=[a, loss])
+        tape.backward(loss)
+        print(x.grad.numpy())
+    """)
+    assert (fact.attributes["array"], fact.attributes["reader"], fact.attributes["writer"]) == ("a", "square", "halve")
+    assert fact.program is not None and fact.program.inputs == (0,)
+    assert [label.location.span.line for label in fact.labels][1] == fact.location.span.line
+
+
+def test_accumulating_into_what_was_read_by_value(run: Run) -> None:
+    run("""
+        with tape:
+            wp.launch(halve, dim=n, inputs=[x, a])
+            wp.launch(square, dim=n, inputs=[a, b])
+            wp.launch(add, dim=n, inputs=[b, a])  # expect: WP201
+            wp.launch(total, dim=n, inputs=[a, loss])
+        tape.backward(loss)
+    """)
+
+
+def test_linear_reads_need_no_value(run: Run) -> None:
+    run("""
+        with tape:
+            for k in range(4):
+                wp.launch(halve, dim=n, inputs=[x if k == 0 else a, b])
+                a, b = b, a
+            wp.launch(total, dim=n, inputs=[a, loss])
+        tape.backward(loss)
+    """)
+
+
+def test_written_before_it_is_read(run: Run) -> None:
+    run("""
+        with tape:
+            wp.launch(fill, dim=n, inputs=[a])
+            wp.launch(halve, dim=n, inputs=[x, a])
+            wp.launch(square, dim=n, inputs=[a, b])
+            wp.launch(total, dim=n, inputs=[b, loss])
+        tape.backward(loss)
+    """)
+
+
+def test_array_on_no_active_path(run: Run) -> None:
+    # `b` goes nowhere, and what the adjoint of its launch reads does not matter
+    run("""
+        with tape:
+            wp.launch(halve, dim=n, inputs=[x, a])
+            wp.launch(square, dim=n, inputs=[a, b])
+            wp.launch(total, dim=n, inputs=[a, loss])
+            wp.launch(halve, dim=n, inputs=[x, a])
+        tape.backward(loss)
+    """)
+
+
+def test_no_gradient_is_wanted_where_the_value_is_needed(run: Run) -> None:
+    # the derivative by `x` reads `p`, which stays; that by `p`, which would read `a`, is not asked for
+    run("""
+        p = wp.array([2.0], dtype=float)
+        with tape:
+            wp.launch(halve, dim=n, inputs=[x, a])
+            wp.launch(combine, dim=n, inputs=[a, p, b])
+            wp.launch(halve, dim=n, inputs=[b, a])
+            wp.launch(total, dim=n, inputs=[a, loss])
+        tape.backward(loss)
+    """)
+    run("""
+        p = wp.array([2.0], dtype=float, requires_grad=True)
+        with tape:
+            wp.launch(halve, dim=n, inputs=[x, a])
+            wp.launch(combine, dim=n, inputs=[a, p, b])
+            wp.launch(halve, dim=n, inputs=[b, a])  # expect: WP201
+            wp.launch(total, dim=n, inputs=[a, loss])
+        tape.backward(loss)
+    """)
+
+
+def test_coefficient_without_a_gradient_that_is_changed(run: Run) -> None:
+    run("""
+        p = wp.array([2.0], dtype=float)
+        with tape:
+            for k in range(2):
+                p.fill_(float(k))  # expect: WP203
+                wp.launch(combine, dim=n, inputs=[x, p, a])
+                wp.launch(total, dim=n, inputs=[a, loss])
+        tape.backward(loss)
+    """)
+
+
+def test_rows_of_one_array(run: Run) -> None:
+    run("""
+        path = wp.zeros((4, n), dtype=float, requires_grad=True)
+        with tape:
+            for t in range(3):
+                wp.launch(row, dim=n, inputs=[path, t])
+            wp.launch(last, dim=n, inputs=[path, 3, loss])
+        tape.backward(loss)
+    """)
+
+
+def test_views_of_one_array(run: Run) -> None:
+    run("""
+        path = wp.zeros((4, n), dtype=float, requires_grad=True)
+        with tape:
+            for t in range(3):
+                wp.launch(square, dim=n, inputs=[path[t], path[t + 1]])
+            wp.launch(last, dim=n, inputs=[path, 3, loss])
+        tape.backward(loss)
+    """)
+
+
+def test_elements_that_an_index_array_chooses(run: Run) -> None:
+    # which elements are written is not known
+    run("""
+        odd = wp.array([1, 3], dtype=int)
+        with tape:
+            wp.launch(square, dim=n, inputs=[x, a])
+            wp.launch(square, dim=n, inputs=[a, b])
+            wp.launch(scatter, dim=2, inputs=[b, odd, a])
+            wp.launch(total, dim=n, inputs=[a, loss])
+        tape.backward(loss)
+    """)
+
+
+def test_fresh_array_for_every_step(run: Run) -> None:
+    run("""
+        state = x
+        with tape:
+            for t in range(3):
+                after = wp.zeros_like(state)
+                wp.launch(square, dim=n, inputs=[state, after])
+                state = after
+            wp.launch(total, dim=n, inputs=[state, loss])
+        tape.backward(loss)
+    """)
+
+
+def test_buffer_that_is_cleared_and_added_to(run: Run) -> None:
+    (fact,) = run("""
+        with tape:
+            for t in range(3):
+                a.zero_()  # expect: WP203
+                wp.launch(add, dim=n, inputs=[x, a])
+                wp.launch(total, dim=n, inputs=[a, loss])
+        tape.backward(loss)
+    """)
+    assert fact.attributes["loss"] == "leak"
+
+
+def test_buffer_that_is_cleared_and_written_whole(run: Run) -> None:
+    # the store takes the gradient of the new contents away before the sweep comes to the old ones
+    run("""
+        with tape:
+            for t in range(3):
+                a.zero_()
+                wp.launch(halve, dim=n, inputs=[x, a])
+                wp.launch(total, dim=n, inputs=[a, loss])
+        tape.backward(loss)
+    """)
+
+
+def test_cleared_before_anything_used_it(run: Run) -> None:
+    run("""
+        a.zero_()
+        with tape:
+            loss.zero_()
+            wp.launch(add, dim=n, inputs=[x, a])
+            wp.launch(square, dim=n, inputs=[a, b])
+            wp.launch(total, dim=n, inputs=[b, loss])
+        tape.backward(loss)
+        a.zero_()
+    """)
+
+
+def test_changed_after_recording(run: Run) -> None:
+    run("""
+        def step(move):
+            with wp.Tape() as tape:
+                wp.launch(square, dim=n, inputs=[x, a])
+                wp.launch(total, dim=n, inputs=[a, loss])
+            if move:
+                wp.launch(fill, dim=n, inputs=[x])  # expect: WP205
+            tape.backward(loss)
+
+        step(True)
+    """)
+
+
+def test_changed_after_the_sweep(run: Run) -> None:
+    run("""
+        for step in range(3):
+            with wp.Tape() as inner:
+                wp.launch(square, dim=n, inputs=[x, a])
+                wp.launch(total, dim=n, inputs=[a, loss])
+            inner.backward(loss)
+            wp.launch(descend, dim=n, inputs=[x, x.grad])
+            inner.zero()
+    """)
+
+
+def test_changed_on_a_clone(run: Run) -> None:
+    run("""
+        with tape:
+            wp.launch(square, dim=n, inputs=[x, a])
+            wp.launch(total, dim=n, inputs=[a, loss])
+        kept = wp.clone(x)
+        kept.zero_()
+        tape.backward(loss)
+    """)
+
+
+def test_two_tapes_before_both_sweeps(run: Run) -> None:
+    run("""
+        with tape:
+            wp.launch(halve, dim=n, inputs=[x, a])
+            wp.launch(square, dim=n, inputs=[a, b])
+            wp.launch(total, dim=n, inputs=[b, loss])
+        second = wp.Tape()
+        more = wp.zeros(1, dtype=float, requires_grad=True)
+        with second:
+            wp.launch(square, dim=n, inputs=[x, a])  # expect: WP205
+            wp.launch(total, dim=n, inputs=[a, more])
+        tape.backward(loss)
+        second.backward(more)
+    """)

@@ -1,0 +1,277 @@
+"""From lost values to facts: which class each belongs to, what counts as one defect, and what is said about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from warplint.ir.spans import Span
+from warplint.kernels.losses import Lost, written
+from warplint.kernels.trace import Frame, Insert, Jump, Operation, Trace
+from warplint.source.project import Definition
+
+#: How an operation is spelled in messages.
+SPELLED = {
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "div": "/",
+    "mod": "%",
+    "pow": "**",
+    "neg": "-",
+    "phi": "if",
+    "compare": "comparison",
+    "store": "=",
+    "insert": "=",
+    "insert_add": "+=",
+    "extract": "[]",
+    "load": "[]",
+    "view": "[]",
+    "loop": "loop",
+}
+
+#: Kinds of facts whose place is where the value is overwritten; all others stand where it is needed.
+_AT_OVERWRITING = frozenset({"array-overwritten", "tile-overwritten", "component-stored-after-read"})
+#: Of one variable and loop, only the first of these is reported: the same values are gone.
+_SAME_CAUSE = ("carried-index", "loop-carried-value", "loop-result-used")
+
+_NEEDED = {
+    "value": "read here: the adjoint needs this value",
+    "index": "read here: the adjoint goes to another element",
+    "condition": "read here: the reverse sweep decides this anew with another value",
+    "bound": "read here: the reverse sweep runs another number of iterations",
+    "order": "its gradient changes here in every iteration, and the iterations are reversed in forward order",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Defect:
+    """A class of lost values that one change of the source repairs."""
+
+    kind: str
+    span: Span
+    labels: tuple[tuple[Span, str], ...]
+    attributes: dict[str, object]
+
+
+class Classes:
+    """Classifies the lost values of one trace."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+
+    def defects(self, lost: list[Lost]) -> Iterator[Defect]:
+        """One defect for each thing to change, in the order in which they were found."""
+        groups: dict[tuple[str, object], list[Lost]] = {}
+        for item in lost:
+            kind = self._kind(item)
+            if kind is not None:
+                groups.setdefault((kind, self._cause(kind, item)), []).append(item)
+        places: set[tuple[str, Span]] = set()
+        for (kind, cause), items in groups.items():
+            if kind in _SAME_CAUSE:
+                before = _SAME_CAUSE[: _SAME_CAUSE.index(kind)]
+                if any((other, cause) in groups for other in before):
+                    continue
+            items.sort(key=lambda item: (item.via == "order", item.reader))
+            defect = self._defect(kind, items)
+            if (kind, defect.span) not in places:
+                places.add((kind, defect.span))
+                yield defect
+
+    # --- classes ---
+
+    def _kind(self, item: Lost) -> str | None:
+        loss = item.loss.kind
+        if loss == "reordered":
+            return "loop-carried-value"
+        origin = self._trace.operations[item.loss.origin]
+        if loss == "carried":
+            if not self._trace.inside(self._trace.operations[item.reader].frame, self._loop(origin).index):
+                return None
+            return "carried-index" if item.via in ("index", "bound") else "loop-carried-value"
+        if loss == "mutated":
+            if origin.name == "loop":
+                return "loop-result-used"
+            return "tile-overwritten" if origin.type.kind == "tile" else "component-stored-after-read"
+        if loss == "overwritten":
+            return None if self._one_statement(item) else "array-overwritten"
+        return {
+            "result": "loop-result-used",
+            "scratch": "kernel-scratch-array",
+            "member": "struct-component-store",
+            "cut": "early-exit",
+        }[loss]
+
+    def _one_statement(self, item: Lost) -> bool:
+        """Whether an augmented assignment reads and overwrites the element: in-place array math."""
+        assert item.loss.overwriter is not None
+        write = written(self._trace.operations[item.loss.overwriter])
+        if write is None or write.old is None:
+            return False
+        operations = self._trace.operations
+        return operations[write.old].number == operations[item.loss.origin].number and write.statement.covers(
+            item.place
+        )
+
+    def _cause(self, kind: str, item: Lost) -> object:
+        """What lost values of one defect have in common."""
+        operations = self._trace.operations
+        if item.loss.kind == "reordered":
+            return self._trace.frames[item.loss.origin].span, self._trace.root(operations[item.reader].operands[0])
+        origin = operations[item.loss.origin]
+        if kind in _SAME_CAUSE:
+            return self._loop(origin).span, origin.variable
+        if kind == "array-overwritten":
+            assert item.loss.overwriter is not None
+            return operations[item.loss.overwriter].span
+        if kind == "kernel-scratch-array":
+            return self._trace.root(origin.operands[0])
+        return origin.span
+
+    def _loop(self, operation: Operation) -> Frame:
+        assert isinstance(operation.detail, int)
+        return self._trace.frames[operation.detail]
+
+    # --- words ---
+
+    def _defect(self, kind: str, items: list[Lost]) -> Defect:
+        operations = self._trace.operations
+        first = items[0]
+        if first.loss.kind == "reordered":
+            return self._reordered(first)
+        origin = operations[first.loss.origin]
+        reader = operations[first.reader]
+        attributes: dict[str, object] = {
+            "variable": origin.variable or "",
+            "operation": spelled(reader),
+            "needs": first.via,
+            "active": True,
+        }
+        labels: list[tuple[Span, str]]
+        if kind in _SAME_CAUSE:
+            attributes["loop"] = self._loop(origin).kind
+            labels = self._looped(kind, items)
+        elif kind == "early-exit":
+            return self._exit(first)
+        else:
+            labels = self._overwriting(kind, first, attributes)
+        for item in items[1:]:
+            if all(span.line != item.place.line for span, _ in labels):
+                labels.append((item.place, "read here as well"))
+        return Defect(kind, _primary(kind, labels, first), tuple(labels[:6]), attributes)
+
+    def _looped(self, kind: str, items: list[Lost]) -> list[tuple[Span, str]]:
+        first = items[0]
+        origin = self._trace.operations[first.loss.origin]
+        loop = self._loop(origin).span
+        labels: list[tuple[Span, str]] = []
+        if first.place != loop:
+            labels.append((loop, "a dynamic loop: what its locals hold is not recorded"))
+        reason = _NEEDED.get(first.via, _NEEDED["value"])
+        if kind == "loop-result-used" and first.loss.kind == "mutated":
+            reason = "read here: the adjoint finds what the loop made of it"
+        labels.append((first.place, reason))
+        head = origin if origin.name == "loop" else self._trace.operations[origin.operands[0]]
+        update = self._update(head) if head.name == "loop" else head.span
+        if update is not None and update != first.place:
+            labels.append((update, f"`{origin.variable}` is overwritten here" if head.name == "loop" else "set here"))
+        return labels
+
+    def _overwriting(self, kind: str, first: Lost, attributes: dict[str, object]) -> list[tuple[Span, str]]:
+        operations = self._trace.operations
+        origin = operations[first.loss.origin]
+        if kind == "kernel-scratch-array":
+            root = operations[self._trace.root(origin.operands[0])[0]]
+            attributes["variable"] = root.variable or ""
+            labels = [(first.place, "the adjoint needs the element's value, which is not there in the reverse sweep")]
+            return labels + ([(root.span, "made here")] if root.span != first.place else [])
+        insert = origin.detail
+        if isinstance(insert, Insert) and insert.in_struct:
+            attributes["target"], attributes["variable"] = insert.target, insert.variable
+            attributes["dropped"] = "gradient" if first.reader == origin.index else "value"
+            labels = [
+                (insert.statement, "stored here: the reverse sweep neither repeats this nor goes back through it")
+            ]
+            return labels + [(first.place, "the adjoint needs the value here")] * (first.place != insert.statement)
+        if isinstance(insert, Insert):
+            attributes["target"], attributes["variable"] = insert.target, insert.variable
+            return [
+                (first.place, "read here: the adjoint needs the value from before the store"),
+                (insert.statement, "overwritten here"),
+            ]
+        if first.loss.overwriter is None:
+            return [(first.place, "read here: the adjoint needs this value"), (origin.span, "overwritten here")]
+        overwriter = operations[first.loss.overwriter]
+        write = written(overwriter)
+        attributes["target"] = write.target if write is not None else ""
+        attributes["overwrites"] = write.operator if write is not None else spelled(overwriter)
+        statement = write.statement if write is not None else overwriter.span
+        needed = _NEEDED[first.via]
+        if statement.covers(first.place):
+            return [(first.place, needed)] * (first.place != statement) + [(statement, "overwritten here")]
+        labels = [(first.place, needed), (statement, "overwritten here")]
+        if origin.span != first.place and not first.place.covers(origin.span):
+            labels.insert(0, (origin.span, "the element's value comes from here"))
+        return labels
+
+    def _reordered(self, item: Lost) -> Defect:
+        assert item.loss.overwriter is not None
+        operations = self._trace.operations
+        loop = self._trace.frames[item.loss.origin]
+        store = operations[item.loss.overwriter]
+        write = written(store)
+        labels = [
+            (loop.span, "a loop whose iterations are reversed in forward order"),
+            (item.place, "read here"),
+            (write.statement if write is not None else store.span, "stored here in another iteration"),
+        ]
+        attributes: dict[str, object] = {
+            "variable": write.target if write is not None else "",
+            "operation": spelled(operations[item.reader]),
+            "needs": item.via,
+            "loop": loop.kind,
+            "active": True,
+        }
+        return Defect("loop-carried-value", item.place, tuple(labels), attributes)
+
+    def _exit(self, item: Lost) -> Defect:
+        operations = self._trace.operations
+        jump = operations[item.loss.origin].detail
+        assert isinstance(jump, Jump)
+        loop = self._trace.frames[jump.loop]
+        victim = operations[item.reader]
+        labels = [
+            (loop.span, "a dynamic loop: the reverse sweep runs its body again, up to the exit"),
+            (item.place, "left here" if jump.kind != "continue" else "cut short here"),
+        ]
+        if victim.span != item.place:
+            labels.append((victim.span, "the adjoint of this is lost, or runs for iterations that never were"))
+        attributes: dict[str, object] = {"exit": jump.kind, "loop": loop.kind, "active": True}
+        return Defect("early-exit", item.place, tuple(labels), attributes)
+
+    def _update(self, head: Operation) -> Span | None:
+        operations = self._trace.operations
+        if len(head.operands) < 2:
+            return None
+        index = head.operands[1]
+        while operations[index].name == "phi":
+            _, then, orelse = operations[index].operands
+            index = then if then != head.index else orelse
+        return operations[index].span if index != head.index else None
+
+
+def _primary(kind: str, labels: list[tuple[Span, str]], first: Lost) -> Span:
+    if kind == "struct-component-store":
+        return labels[0][0]
+    if kind in _AT_OVERWRITING:
+        return next(span for span, text in labels if text == "overwritten here")
+    return first.place
+
+
+def spelled(operation: Operation) -> str:
+    """An operation as the source spells it."""
+    if operation.name == "call" and isinstance(operation.detail, Definition):
+        return operation.detail.node.name
+    write = written(operation)
+    return write.operator if write is not None else SPELLED.get(operation.name, operation.name)

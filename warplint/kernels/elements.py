@@ -1,0 +1,237 @@
+"""Array elements that are written after they were read: Warp reads arrays as they are at the end.
+
+Two accesses meet in one element if their indices are equal values, or differ by constants where a loop or the grid of
+threads runs over all of them. Whatever else there is (indices read from arrays, strides) is taken to be apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from warplint.kernels.invariance import Invariance
+from warplint.kernels.knowledge import Knowledge
+from warplint.kernels.losses import EFFECTS
+from warplint.kernels.trace import Operation, Trace
+from warplint.source.project import Definition
+
+#: Threads and iterations further apart than this are no neighbours: launches may well have fewer.
+_NEIGHBOURS = 2
+_ARITHMETIC = frozenset({"constant", "parameter", "tid", "induction", "add", "sub", "mul", "neg", "copy", "field"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """An operation that reads or writes an element. ``bases`` and ``offsets`` make up its indices; variables of loops
+    over the same range are one base in ``ranges``. ``needed``: not a call whose adjoint does without the value."""
+
+    operation: int
+    indices: tuple[int, ...]
+    bases: tuple[int, ...]
+    offsets: tuple[int, ...]
+    ranges: tuple[object, ...]
+    needed: bool = True
+
+
+class Elements:
+    """Finds the overwritten elements of one trace."""
+
+    def __init__(self, knowledge: Knowledge, trace: Trace, invariance: Invariance) -> None:
+        self._knowledge = knowledge
+        self._trace = trace
+        self._invariance = invariance
+        #: The overwritten ones whose own adjoints read the value.
+        self.needed: set[int] = set()
+
+    def overwritten(self) -> dict[int, int]:
+        """For each load (or call that reads an element): the first operation that overwrites the element later."""
+        found: dict[int, int] = {}
+        stores = list(self._accesses(loads=False))
+        if not stores:
+            return found
+        arrays = {array for array, _ in stores}
+        loads: dict[object, list[_Access]] = {}
+        for array, load in self._accesses(loads=True):
+            if array in arrays:
+                loads.setdefault((array, load.ranges), []).append(load)
+        for array, store in stores:
+            for load in loads.get((array, store.ranges), ()):
+                if load.operation not in found and self._overwrites(load, store):
+                    found[load.operation] = store.operation
+                    if load.needed:
+                        self.needed.add(load.operation)
+        return found
+
+    def shared(self, loop: int) -> Iterator[tuple[int, int]]:
+        """Loads and stores in a loop that meet in one element in different iterations."""
+        operations = self._trace.operations
+        stores = [
+            (array, store)
+            for array, store in self._accesses(loads=False)
+            if self._trace.inside(operations[store.operation].frame, loop)
+        ]
+        if not stores:
+            return
+        for array, load in self._accesses(loads=True):
+            if not self._trace.inside(operations[load.operation].frame, loop):
+                continue
+            for other, store in stores:
+                if array != other or load.bases != store.bases:
+                    continue
+                if self._recurs(load, store, loop):
+                    yield load.operation, store.operation
+
+    def _recurs(self, load: _Access, store: _Access, loop: int) -> bool:
+        """Whether an element that is loaded is stored in another iteration, given equal bases."""
+        apart = [base for base, one, other in zip(load.bases, load.offsets, store.offsets, strict=True) if one != other]
+        if not apart:
+            return all(self._invariance.holds(index, loop) for index in load.indices)
+        return len(apart) == 1 and apart[0] >= 0 and not self._invariance.holds(apart[0], loop)
+
+    # --- accesses ---
+
+    def _accesses(self, loads: bool) -> Iterator[tuple[object, _Access]]:
+        for operation in self._trace.operations:
+            if operation.name == "call":
+                yield from self._called(operation, loads)
+            elif loads and operation.name == "load":
+                yield self._access(operation, operation.operands[0], operation.operands[1:])
+            elif not loads and operation.name in EFFECTS:
+                yield self._access(operation, operation.operands[0], operation.operands[1:-1])
+
+    def _called(self, operation: Operation, loads: bool) -> Iterator[tuple[object, _Access]]:
+        assert isinstance(operation.detail, Definition)
+        summary = self._knowledge.summarise(operation.detail)
+        if summary is None:
+            return
+        operands = operation.operands
+        for element in summary.read_elements if loads else summary.written_elements:
+            if max(element.array, *element.indices) < len(operands):
+                indices = tuple(operands[position] for position in element.indices)
+                array, access = self._access(operation, operands[element.array], indices, element.fields)
+                yield array, replace(access, needed=element in summary.needed_elements)
+
+    def _access(
+        self, operation: Operation, array: int, indices: tuple[int, ...], fields: tuple[str, ...] = ()
+    ) -> tuple[object, _Access]:
+        operations = self._trace.operations
+        root, path = self._trace.root(array)
+        while operations[array].name in ("view", "copy"):
+            if operations[array].name == "view":
+                indices = operations[array].operands[1:] + indices
+            array = operations[array].operands[0]
+        places = [self._place(index) for index in indices]
+        return (root, (*path, *fields)), _Access(
+            operation.index,
+            indices,
+            tuple(base for base, _ in places),
+            tuple(offset for _, offset in places),
+            tuple(self._range(base) for base, _ in places),
+        )
+
+    def _range(self, base: int) -> object:
+        """A base; for the variable of a ``for`` over a range instead the values that it takes."""
+        source = self._trace.operations[base]
+        if base < 0 or source.name != "induction" or not isinstance(source.detail, int):
+            return base
+        if self._trace.frames[source.detail].kind != "for":
+            return base
+        return tuple(self._trace.operations[operand].number for operand in source.operands)
+
+    def _place(self, index: int) -> tuple[int, int]:
+        """An index as the number of a value, -1 for none, and a constant that is added to it."""
+        operation = self._trace.operations[index]
+        if operation.name == "copy":
+            return self._place(operation.operands[0])
+        if operation.name == "constant" and type(operation.detail) is int:
+            return -1, operation.detail
+        if operation.name in ("add", "sub") and operation.type.kind == "int":
+            left, right = (self._place(operand) for operand in operation.operands)
+            if right[0] == -1:
+                return left[0], left[1] + (right[1] if operation.name == "add" else -right[1])
+            if left[0] == -1 and operation.name == "add":
+                return right[0], right[1] + left[1]
+        return operation.number, 0
+
+    # --- meetings ---
+
+    def _overwrites(self, load: _Access, store: _Access) -> bool:
+        operations = self._trace.operations
+        reader, writer = operations[load.operation], operations[store.operation]
+        if self._trace.exclusive(reader.frame, writer.frame):
+            return False
+        if load.bases != store.bases:
+            # another loop over the same range
+            common = set(self._trace.loops(reader.frame)) & set(self._trace.loops(writer.frame))
+            return load.offsets == store.offsets and (load.operation < store.operation or bool(common))
+        if load.offsets == store.offsets:
+            return load.operation < store.operation or self._repeated(load, reader, writer)
+        return self._neighbours(load, store, reader, writer)
+
+    def _repeated(self, load: _Access, reader: Operation, writer: Operation) -> bool:
+        """Whether an earlier store hits the element again in a later iteration.
+
+        The indices do not change in the loop.
+        """
+        common = set(self._trace.loops(reader.frame)) & set(self._trace.loops(writer.frame))
+        return any(all(self._invariance.holds(at, loop) for at in load.indices) for loop in common)
+
+    def _neighbours(self, load: _Access, store: _Access, reader: Operation, writer: Operation) -> bool:
+        """Whether another thread, or a later iteration, writes the element."""
+        apart = [
+            (base, one - other)
+            for base, one, other in zip(load.bases, load.offsets, store.offsets, strict=True)
+            if one != other
+        ]
+        if len(apart) != 1 or abs(apart[0][1]) > _NEIGHBOURS or apart[0][0] < 0:
+            return False
+        base, distance = apart[0]
+        source = self._trace.operations[base]
+        loop: int | None = None
+        if source.name == "induction" and isinstance(source.detail, int):
+            loop = source.detail
+            step = self._step(source)
+            if step == 0 or distance % step or distance // step < 0:
+                return False
+            if not (self._trace.inside(reader.frame, loop) and self._trace.inside(writer.frame, loop)):
+                return False
+        elif source.name != "tid" and not (source.name == "induction" and isinstance(source.detail, tuple)):
+            return False
+        return self._everywhere(reader.frame, loop) and self._everywhere(writer.frame, loop)
+
+    def _step(self, induction: Operation) -> int:
+        """The constant step of a ``for`` over a range, 0 where it is not known."""
+        assert isinstance(induction.detail, int)
+        if self._trace.frames[induction.detail].kind != "for":
+            return 0
+        if len(induction.operands) < 3:
+            return 1
+        step = self._trace.operations[induction.operands[2]].detail
+        return step if type(step) is int else 0
+
+    def _everywhere(self, frame: int, loop: int | None) -> bool:
+        """Whether a frame runs for a thread (an iteration of ``loop``) and its neighbours alike.
+
+        Conditions that only cut off the ends of a range are fine.
+        """
+        for around in self._trace.around(frame):
+            if around.index == loop:
+                return True
+            if around.condition is not None and not self._cuts_ends(around.condition, around.arm):
+                return False
+        return True
+
+    def _cuts_ends(self, condition: int, arm: bool) -> bool:
+        operation = self._trace.operations[condition]
+        if operation.name == "logic":
+            turned = arm != (operation.detail == "not")
+            return all(self._cuts_ends(operand, turned) for operand in operation.operands)
+        if operation.name != "compare" or operation.detail == ("==" if arm else "!="):
+            return False
+        return all(self._plain(operand) for operand in operation.operands)
+
+    def _plain(self, index: int) -> bool:
+        operation = self._trace.operations[index]
+        if operation.name not in _ARITHMETIC and (operation.name != "unknown" or operation.operands):
+            return False
+        return all(self._plain(operand) for operand in operation.operands)

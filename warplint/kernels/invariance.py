@@ -1,0 +1,46 @@
+"""What stays the same from one iteration of a dynamic loop to the next."""
+
+from __future__ import annotations
+
+from warplint.kernels.losses import EFFECTS
+from warplint.kernels.trace import Trace
+
+
+class Invariance:
+    """Tells which values of a trace a loop does not change."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        #: The arrays that each loop writes, as far as they were asked for.
+        self._writes: dict[int, set[object]] = {}
+
+    def holds(self, index: int, loop: int) -> bool:
+        """Whether a value is the same in every iteration; for one in an inner loop: whether all its values are."""
+        operation = self._trace.operations[index]
+        if not self._trace.inside(operation.frame, loop):
+            return True
+        if operation.name in ("loop", "exit", "call", "unknown"):
+            return False
+        if operation.name == "induction" and operation.detail == loop:
+            return False
+        if operation.name == "load" and self._written(loop, operation.operands[0]):
+            return False
+        return all(self.holds(operand, loop) for operand in operation.operands)
+
+    def _written(self, loop: int, array: int) -> bool:
+        """Whether a loop may write the array."""
+        trace = self._trace
+        if loop not in self._writes:
+            roots: set[object] = set()
+            for operation in trace.operations:
+                if operation.name in EFFECTS and trace.inside(operation.frame, loop):
+                    roots.add(trace.root(operation.operands[0]))
+                elif operation.name in ("call", "unknown") and trace.inside(operation.frame, loop):
+                    roots.update(
+                        trace.root(operand)
+                        for operand in operation.operands
+                        if trace.operations[operand].type.kind in ("array", "struct", "unknown")
+                    )
+            self._writes[loop] = roots
+        root, fields = trace.root(array)
+        return (root, fields) in self._writes[loop] or (root, ()) in self._writes[loop]

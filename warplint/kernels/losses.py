@@ -1,0 +1,43 @@
+"""The data of lost values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from warplint.ir.spans import Span
+from warplint.kernels.trace import Operation, Write
+
+LossKind = Literal["carried", "result", "mutated", "overwritten", "scratch", "member", "reordered", "cut"]
+
+#: What a lost value is read as: a number, an index, the condition of a branch, the end of a loop; or not at all, where
+#: an adjoint is lost because iterations are reversed in another order or not at all.
+Via = Literal["value", "index", "condition", "bound", "order", "exit"]
+
+#: Operations that change array elements.
+EFFECTS = frozenset({"store", "accumulate", "atomic"})
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A value that is gone: the operation that held it, and for an array element what overwrote it."""
+
+    kind: LossKind
+    origin: int
+    overwriter: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """``reader``'s adjoint reads ``value``, which a loss has changed."""
+
+    loss: Loss
+    reader: int
+    value: int
+    via: Via
+    place: Span
+
+
+def written(operation: Operation) -> Write | None:
+    """The write that a store, accumulation or atomic makes."""
+    return operation.detail if isinstance(operation.detail, Write) else None

@@ -1,0 +1,268 @@
+"""The order of iterations: many loops are reversed in forward order (``Trace.forward``).
+
+A carried value whose gradient changes from one iteration to the next then meets the wrong one, even where no primal
+value is lost. What picks one of some values (a running maximum, a last hit) and what only adds up does not mind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from warplint.kernels import activity
+from warplint.kernels.activity import Activity
+from warplint.kernels.elements import Elements
+from warplint.kernels.invariance import Invariance
+from warplint.kernels.knowledge import Knowledge
+from warplint.kernels.losses import EFFECTS, Loss, Lost
+from warplint.kernels.trace import Operation, Trace
+
+EXTREMA = ("max", "min")
+CHOICES = ("phi", "where", "select")
+
+
+class Order:
+    """Finds the carried values of one trace for which the order of iterations matters."""
+
+    def __init__(
+        self,
+        knowledge: Knowledge,
+        trace: Trace,
+        active: Activity,
+        invariance: Invariance,
+        elements: Elements,
+        forward: frozenset[int],
+    ) -> None:
+        self._knowledge = knowledge
+        self._trace = trace
+        self._active = active
+        self._invariance = invariance
+        self._elements = elements
+        self._forward = forward
+
+    def find(self) -> Iterator[Lost]:
+        """Carried values of ``while`` loops and query loops whose gradient changes from iteration to iteration.
+
+        Only a sum (``a = a + f(x[i])``) gives the same gradient in any order.
+        """
+        operations = self._trace.operations
+        for operation in operations:
+            frame = operation.detail
+            if operation.name != "loop" or not isinstance(frame, int):
+                continue
+            if frame not in self._forward:
+                continue
+            if not self._active.active(operation.index) and not self._read_after(operation):
+                continue
+            if len(operation.operands) < 2 or not self._active.varied[operation.operands[1]]:
+                continue
+            if not self._varies(operation.operands[1], operation, set()) and not self._stored_apart(operation, frame):
+                continue
+            if self.extremum(operation) or self.choice(operation, any_condition=True):
+                continue
+            reader = self._not_a_sum(operation)
+            if reader is not None:
+                place = operations[reader].span
+                yield Lost(Loss("carried", operation.index), reader, operation.index, "order", place)
+
+    def arrays(self) -> Iterator[Lost]:
+        """Array elements that such a loop stores in one iteration and loads in another."""
+        operations = self._trace.operations
+        for frame in sorted(self._forward):
+            for load, store in self._elements.shared(frame):
+                if self._works(store) and self._active.active(load):
+                    yield Lost(Loss("reordered", frame, store), load, load, "order", operations[load].span)
+
+    def _works(self, store: int) -> bool:
+        operation = self._trace.operations[store]
+        return operation.name in EFFECTS and self._active.active(operation.operands[-1])
+
+    def _varies(self, index: int, head: Operation, seen: set[int]) -> bool:
+        """Whether iterations differ: in the array elements that a gradient flows to, or in the derivatives on the way.
+
+        Where they do not, their order makes no difference.
+        """
+        operation = self._trace.operations[index]
+        loop = head.detail
+        assert isinstance(loop, int)
+        if index in seen or not self._active.varied[index] or not self._trace.inside(operation.frame, loop):
+            return False
+        seen.add(index)
+        if operation.name == "load":
+            return not self._invariance.holds(index, loop)
+        if operation.name == "call":  # the func may load elements itself
+            return not all(self._invariance.holds(at, loop) for at in operation.operands)
+        for position in activity.receives(self._knowledge, operation):
+            operand = operation.operands[position]
+            if not self._active.varied[operand]:
+                continue
+            needed = activity.needs(self._knowledge, operation, position)
+            if self._varies(operand, head, seen) or not all(
+                self._invariance.holds(operation.operands[at], loop) for at in needed
+            ):
+                return True
+        return False
+
+    def _stored_apart(self, head: Operation, loop: int) -> bool:
+        """Whether what comes of the carried value goes to other array elements in each iteration."""
+        reached = {head.index}
+        for operation in self._trace.operations[head.index + 1 :]:
+            if not self._trace.inside(operation.frame, loop):
+                continue
+            operands = operation.operands
+            if operation.name in EFFECTS:
+                if (
+                    operands[-1] in reached
+                    and self._active.active(operands[-1])
+                    and not all(self._invariance.holds(at, loop) for at in operands[1:-1])
+                ):
+                    return True
+            elif any(operands[at] in reached for at in activity.receives(self._knowledge, operation)):
+                reached.add(operation.index)
+        return False
+
+    def extremum(self, head: Operation) -> frozenset[int]:
+        """The operations by which a carried value becomes the greatest (or least) of itself and unchanging values.
+
+        Whatever the order, and with the final value in place of one that is gone, the same operand is selected.
+        """
+        names, chain, _ = self._selections(head, EXTREMA)
+        return chain if len(names) == 1 else frozenset()
+
+    def choice(self, head: Operation, any_condition: bool) -> frozenset[int]:
+        """The operations by which a carried value chooses between itself and one value that the loop does not change.
+
+        However often and in which order it does, the same operand gets the gradient. Unless ``any_condition``, the
+        conditions are functions of the carried value and of unchanging ones: the reverse sweep then takes the same
+        decisions.
+        """
+        _, chain, values = self._selections(head, CHOICES)
+        if len(values) > 1:
+            return frozenset()
+        operations = self._trace.operations
+        loop = head.detail
+        assert isinstance(loop, int)
+        for index in chain:
+            if not any_condition and not self._follows(operations[index].operands[0], head.index, loop):
+                return frozenset()
+        return chain
+
+    def _follows(self, index: int, head: int, loop: int) -> bool:
+        """Whether a value changes in a loop only by what the loop carries in ``head``."""
+        operation = self._trace.operations[index]
+        if index == head or self._invariance.holds(index, loop):
+            return True
+        if operation.name in ("loop", "exit", "induction", "call", "unknown", "load"):
+            return False
+        return all(self._follows(operand, head, loop) for operand in operation.operands)
+
+    def _selections(self, head: Operation, names: tuple[str, ...]) -> tuple[set[str], frozenset[int], set[int]]:
+        """The operations that make a carried value's next one, their names, and the unchanging values that they select.
+
+        Nothing if there are others than ``names`` among them.
+        """
+        loop = head.detail
+        if len(head.operands) < 2 or not isinstance(loop, int):
+            return set(), frozenset(), set()
+        operations = self._trace.operations
+        used: set[str] = set()
+        chain: set[int] = set()
+        values: set[int] = set()
+        stack = [head.operands[1]]
+        while stack:
+            operation = operations[stack.pop()]
+            if operation.index == head.index or operation.index in chain:
+                continue
+            if self._invariance.holds(operation.index, loop):
+                values.add(operation.number)
+                continue
+            if operation.name in names:
+                used.add(operation.name)
+                stack.extend(operation.operands[1:] if names is CHOICES else operation.operands)
+            elif operation.name in ("copy", "exit", "loop"):
+                stack.extend(operation.operands)
+            else:
+                return set(), frozenset(), set()
+            chain.add(operation.index)
+        return used, frozenset(chain), values
+
+    def _read_after(self, head: Operation) -> bool:
+        return any(
+            operation.name == "exit" and operation.operands[0] == head.index and self._active.useful[operation.index]
+            for operation in self._trace.operations
+        )
+
+    def _not_a_sum(self, head: Operation) -> int | None:
+        """The operation that makes the gradient of a carried value change from one iteration to the next.
+
+        None where the value is a sum of terms free of carried values, and nothing else in the loop reads it.
+        """
+        operations = self._trace.operations
+        loop = head.detail
+        assert isinstance(loop, int)
+        chain = {head.index}
+        pure, reader = self._sum(head.operands[1], head.index, loop, chain)
+        if not pure:
+            return reader
+        for operation in operations[head.index + 1 :]:
+            if operation.index in chain or not self._trace.inside(operation.frame, loop):
+                continue
+            if operation.name in EFFECTS:
+                if operation.operands[-1] in chain and self._active.active(operation.operands[-1]):
+                    return operation.index
+            elif self._active.useful[operation.index] and any(
+                operation.operands[position] in chain for position in activity.receives(self._knowledge, operation)
+            ):
+                return operation.index
+        return None
+
+    def _sum(self, index: int, head: int, loop: int, visited: set[int]) -> tuple[bool, int]:
+        """Whether ``index`` is the carried value plus terms free of carried values, else which operation is not.
+
+        ``visited`` gets the operations on the way.
+        """
+        operation = self._trace.operations[index]
+        visited.add(index)
+        if index == head:
+            return True, index
+        if operation.name in ("copy",):
+            return self._sum(operation.operands[0], head, loop, visited)
+        if operation.name in ("phi", "where"):
+            for operand in operation.operands[1:]:
+                pure, reader = self._sum(operand, head, loop, visited)
+                if not pure:
+                    return False, index if reader == operand else reader
+            return True, index
+        if operation.name in ("add", "sub"):
+            left, right = operation.operands
+            if self._carries(right, loop) and operation.name == "add" and not self._carries(left, loop):
+                left, right = right, left
+            if self._carries(right, loop):
+                return False, index
+            return self._sum(left, head, loop, visited)
+        if operation.name == "exit":
+            inner = self._trace.operations[operation.operands[0]]
+            if inner.name == "loop" and inner.index not in visited:
+                visited.add(inner.index)
+                pure, reader = self._sum(inner.operands[0], head, loop, visited)
+                if not pure:
+                    return False, reader
+                frame = inner.detail
+                assert isinstance(frame, int)
+                return self._sum(inner.operands[1], inner.index, frame, visited)
+        return False, index
+
+    def _carries(self, index: int, loop: int, seen: set[int] | None = None) -> bool:
+        """Whether a gradient flows from ``index`` to a value that ``loop`` carries."""
+        seen = set() if seen is None else seen
+        if index in seen:
+            return False
+        seen.add(index)
+        operation = self._trace.operations[index]
+        if not self._active.varied[index] or not self._trace.inside(operation.frame, loop):
+            return False
+        if operation.name == "loop" and operation.detail == loop:
+            return True
+        return any(
+            self._carries(operation.operands[position], loop, seen)
+            for position in activity.receives(self._knowledge, operation)
+        )

@@ -1,0 +1,92 @@
+"""Which regions of a module can hold a kernel or func that is compiled with an adjoint: told mostly from the text.
+
+In large code bases most kernels are compiled forward only, by an option of their module. Those need not be read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from warplint.ir import syntax as ir
+from warplint.kernels.options import Decorations, decorated
+from warplint.source.project import Definition, Module, Project
+from warplint.source.regions import Region
+
+# A decorator that says something of the adjoint, and not just that there is none.
+_EXPLICIT = re.compile(r"enable_backward[\"']?\s*[=:]\s*(?!False\b)")
+
+
+class Relevant:
+    """Answers the question for the modules of one project."""
+
+    def __init__(self, project: Project, decorations: Decorations) -> None:
+        self._project = project
+        self._decorations = decorations
+
+    def regions(self, module: Module) -> Iterator[Region]:
+        """The regions that can hold a definition which some kernel compiles with an adjoint, in order."""
+        found = _decorated(module)
+        if self._decorations.backward_by_default(module) is not False:
+            yield from found
+            return
+        for region in found:
+            explicit = _EXPLICIT.search(module.text, region.start, region.end)
+            if explicit or any(region.line <= line <= region.end_line for line in self._asked_for(module)):
+                yield region
+
+    def is_asked_for(self, func: Definition) -> bool:
+        """Whether a kernel whose own decorator switches its adjoint on calls ``func``, directly or through others."""
+        return func.node.span.line in self._asked_for(func.module)
+
+    def _asked_for(self, module: Module) -> frozenset[int]:
+        known = self._project.kept.get(Relevant)
+        if not isinstance(known, dict):
+            known = self._project.kept[Relevant] = self._closure()
+        found: frozenset[int] = known.get(module.path, frozenset())
+        return found
+
+    def _closure(self) -> dict[object, frozenset[int]]:
+        """The lines of the funcs that are asked for, by the path of their module."""
+        queue = [
+            definition
+            for module in self._project.modules()
+            if "enable_backward" in module.text
+            for region in _decorated(module)
+            if _EXPLICIT.search(module.text, region.start, region.end)
+            for definition in module.within(region)
+            if self._decorations.role(definition) == "kernel" and self._decorations.explicit(definition)
+        ]
+        found: dict[object, set[int]] = {}
+        while queue:
+            caller = queue.pop()
+            for callee in _callees(self._project, caller):
+                lines = found.setdefault(callee.module.path, set())
+                if callee.node.span.line not in lines and self._decorations.role(callee) == "func":
+                    lines.add(callee.node.span.line)
+                    queue.append(callee)
+        return {path: frozenset(lines) for path, lines in found.items()}
+
+
+def _callees(project: Project, caller: Definition) -> Iterator[Definition]:
+    for statement in caller.node.body:
+        for node in ir.walk(statement):
+            if isinstance(node, ir.Call):
+                callee = project.resolve(caller.module, node.func, caller.inner_scope)
+                if isinstance(callee, Definition):
+                    yield callee
+
+
+def _decorated(module: Module) -> Iterator[Region]:
+    """The regions that can hold a kernel or func."""
+    text = module.text
+    position = text.find("@")
+    pattern = decorated(module) if position >= 0 else None
+    while pattern is not None and position >= 0:
+        after = position + 1
+        if pattern.match(text, position):
+            region = module.region_with(position)
+            if region is not None and region.kind not in ("import", "assign"):
+                yield region
+                after = region.end
+        position = text.find("@", after)

@@ -1,0 +1,229 @@
+"""Memory that the reverse sweep reads and that was changed before it: the fact ``overwritten-before-sweep``.
+
+The adjoint of an operation reads the values of its inputs where its derivative depends on them. The tape keeps no
+copies: it reads what the arrays hold when ``backward()`` runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, Union
+
+from warplint.ir.facts import Fact, Label
+from warplint.ir.programs import TapeProgram
+from warplint.tapes import programs
+from warplint.tapes.active import Activity, Edge, Origins
+from warplint.tapes.recorded import Operation, Sweep
+from warplint.tapes.stories import called_from, launch_name, name_of, plain_name
+from warplint.tapes.trace import Access, Copied, Filled, Launched, Trace
+from warplint.tapes.values import ArrayValue, Storage, is_plain
+
+#: What changes memory, and its place in the trace.
+Write = tuple[int, Union[Launched, Copied, Filled]]
+#: ``value``: an adjoint reads the old value. ``leak``: the gradient of the new contents goes on to what wrote the old.
+Loss = Literal["value", "leak"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Overwrite:
+    """``reader`` is an operation on the tape that needs, or wrote, what ``array`` held before ``write``."""
+
+    array: ArrayValue
+    reader: Operation
+    write: Write
+    origins: Origins
+    loss: Loss
+
+
+@dataclass(slots=True)
+class _Needed:
+    """A value that an adjoint will read: the operation, the array, and the inputs whose gradient it goes into."""
+
+    reader: Operation
+    access: Access
+    origins: Origins
+
+
+def facts(trace: Trace, sweeps: list[Sweep], actives: list[Activity]) -> Iterator[Fact]:
+    """The facts of one trace; ``actives`` are the activities of its sweeps."""
+    swept: set[int] = set()
+    for sweep, active in zip(sweeps, actives, strict=True):
+        again = sweep.backward.tape in swept
+        swept.add(sweep.backward.tape)
+        if sweep.custom or not sweep.operations or again:
+            continue  # what a second sweep finds is another mistake
+        seen: set[int] = set()
+        for found in _overwrites(trace, sweep, active):
+            if found.write[0] not in seen:
+                seen.add(found.write[0])
+                yield _fact(trace, sweep, found)
+
+
+def _overwrites(trace: Trace, sweep: Sweep, active: Activity) -> Iterator[_Overwrite]:
+    if not any(active.edges.values()):
+        return
+    recorded = dict(sweep.operations)
+    needed: dict[Storage, list[_Needed]] = {}
+    last = sweep.operations[0][0]
+    for position in range(last, sweep.position):
+        record = trace.records[position]
+        if isinstance(record, Filled):
+            yield from _filled((position, record), needed, active, sweep, last)
+        elif isinstance(record, (Launched, Copied)):
+            on_tape = position in recorded
+            # A launch inside the tape that is not recorded is another mistake.
+            if on_tape or record.context.tape != sweep.backward.tape:
+                for array, access in _written(record):
+                    for value in needed.get(array.storage, ()):
+                        if _overlap(value, record, array, access):
+                            yield _Overwrite(array, value.reader, (position, record), value.origins, "value")
+                            break
+        if position in recorded:
+            last = position
+            if isinstance(record, Launched):
+                for value in _needs((position, record), active.edges.get(position, ())):
+                    needed.setdefault(value.access.array.storage, []).append(value)
+
+
+def _needs(operation: tuple[int, Launched], edges: tuple[Edge, ...]) -> Iterator[_Needed]:
+    """What the adjoint of an operation reads of arrays that the operation itself leaves as they are."""
+    _, record = operation
+    summary = record.summary
+    if summary is None or not edges:
+        return
+    by_path = {access.path: access for access in record.accesses}
+    changed = {access.array.storage for access in record.accesses if access.writes or access.accumulates}
+    active: dict[tuple[str, ...], Origins] = {}
+    for access in record.accesses:
+        for edge in edges:
+            if edge.source is access.array:
+                active.setdefault(access.path, edge.origins)
+    for source, wanted in sorted(summary.needs):
+        read = by_path.get(wanted)
+        if source not in active or read is None or not read.differentiable or not read.reads:
+            continue
+        if read.array.storage not in changed:
+            yield _Needed(operation, read, active[source])
+
+
+def _written(record: Launched | Copied) -> Iterator[tuple[ArrayValue, Access | None]]:
+    if isinstance(record, Copied):
+        yield record.target, None
+        return
+    for access in record.accesses:
+        if access.writes or access.accumulates:
+            yield access.array, access
+
+
+def _overlap(value: _Needed, record: Launched | Copied, array: ArrayValue, access: Access | None) -> bool:
+    """Whether a write surely reaches elements that the reader read."""
+    read = value.access.array
+    if read.view and array.view and read.view != array.view:
+        return False
+    if isinstance(record, Copied):
+        # Slices of a copy are views, but offsets are arguments that the trace does not keep.
+        return record.whole or bool(array.view)
+    assert access is not None and record.summary is not None
+    effect = record.summary.effect(access.path)
+    if effect is None:
+        return False
+    if not effect.placed:
+        return True
+    # Where it writes depends on its arguments: the same kernel with the same ones writes the same elements.
+    reader = value.reader[1]
+    if not isinstance(reader, Launched) or reader.kernel != record.kernel:
+        return False
+    names = record.summary.parameters
+    before, after = (dict(zip(names, launch.arguments, strict=False)) for launch in (reader, record))
+    return all(len(path) == 1 and _same(before.get(path[0]), after.get(path[0])) for path in effect.placed)
+
+
+def _same(first: object, second: object) -> bool:
+    if isinstance(first, ArrayValue) and isinstance(second, ArrayValue):
+        return first is second
+    return is_plain(first) and first is not None and first == second
+
+
+def _filled(
+    write: tuple[int, Filled], needed: dict[Storage, list[_Needed]], active: Activity, sweep: Sweep, last: int
+) -> Iterator[_Overwrite]:
+    array = write[1].array
+    for value in needed.get(array.storage, ()):
+        read = value.access.array
+        if not (read.view and array.view and read.view != array.view):
+            yield _Overwrite(array, value.reader, write, value.origins, "value")
+            return
+    # A fill is not recorded: the gradient of what is computed on top of it goes on to what was there before.
+    origins = active.varied.get(last, {}).get(array.storage, ())
+    if origins and not array.view and _useful_after(active, sweep, write[0], array.storage):
+        for operation in reversed(sweep.operations):
+            if operation[0] < write[0] and any(edge.target.storage is array.storage for edge in _edges(operation)):
+                yield _Overwrite(array, operation, write, origins, "leak")
+                return
+
+
+def _edges(operation: Operation) -> tuple[Edge, ...]:
+    record = operation[1]
+    pairs = record.flows if isinstance(record, Launched) else ((record.source, record.target),)
+    return tuple(Edge(source, target, ()) for source, target in pairs)
+
+
+def _useful_after(active: Activity, sweep: Sweep, position: int, storage: Storage) -> bool:
+    """Whether the loss depends on what the memory holds at ``position``, and more than the loss itself does."""
+    before = [place for place, _ in sweep.operations if place < position]
+    behind = [place for place, _ in sweep.operations if place > position]
+    return bool(before and behind) and storage in active.useful[before[-1]]
+
+
+# --- what is told ---
+
+
+def _fact(trace: Trace, sweep: Sweep, found: _Overwrite) -> Fact:
+    position, record = found.write
+    site = record.context.site
+    array = name_of(found.array)
+    how = "fill" if isinstance(record, Filled) else "copy" if isinstance(record, Copied) else "launch"
+    before = _in_recording(sweep, found.write)
+    reader = launch_name(found.reader[1])
+    if found.loss == "value":
+        told = f"{reader} reads {array}, and its adjoint will read it again"
+    else:
+        told = f"{reader} writes {array} on the tape"
+    labels = (
+        Label(found.reader[1].context.site, told),
+        Label(site, f"{array} is changed here" if how != "fill" else f"{array} is changed here, which no tape records"),
+        *called_from(record.context.stack, "called from here"),
+        Label(sweep.backward.context.site, "the reverse sweep finds what is there now"),
+    )
+    attributes = {
+        "array": plain_name(found.array),
+        "reader": reader.strip("`"),
+        "writer": "" if isinstance(record, Filled) else launch_name(record).strip("`"),
+        "by": how,
+        "loss": found.loss,
+        "during": "recording" if before else "after",
+    }
+    return Fact(
+        "overwritten-before-sweep",
+        site,
+        attributes,
+        labels,
+        record.context.definition,
+        "taped",
+        _program(trace, sweep, found),
+    )
+
+
+def _in_recording(sweep: Sweep, write: Write) -> bool:
+    """Whether the tape was still open."""
+    return write[1].context.tape == sweep.backward.tape
+
+
+def _program(trace: Trace, sweep: Sweep, found: _Overwrite) -> TapeProgram | None:
+    loss = sweep.backward.loss
+    if loss is None or sweep.backward.seeds:
+        return None
+    tape = sweep.backward.tape
+    start = sweep.operations[0][0]
+    return programs.overwritten(trace, start, sweep.position, tape, loss, found.array.storage, found.origins)

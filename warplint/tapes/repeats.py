@@ -1,0 +1,203 @@
+"""Gradients that are counted more than once: the facts ``gradient-not-zeroed``, ``backward-twice`` and
+``tape-re-entered``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from warplint.ir.facts import Fact, Label
+from warplint.tapes import programs
+from warplint.tapes.active import Activity
+from warplint.tapes.recorded import Sweep, written
+from warplint.tapes.stories import called_from, name_of, plain_name
+from warplint.tapes.trace import (
+    Copied,
+    Escaped,
+    Filled,
+    GradientRead,
+    GradientSeeded,
+    GradientZeroed,
+    Launched,
+    ParameterUpdated,
+    Record,
+    TapeBegan,
+    Trace,
+)
+from warplint.tapes.values import ArrayValue, Storage
+
+
+def facts(trace: Trace, sweeps: list[Sweep], actives: list[Activity]) -> Iterator[Fact]:
+    """The facts of one trace; ``actives`` are the activities of its sweeps."""
+    latest: dict[Storage, Sweep] = {}
+    for sweep, active in zip(sweeps, actives, strict=True):
+        told = False
+        for parameter in active.inputs:
+            first = latest.get(parameter.storage)
+            latest[parameter.storage] = sweep
+            if first is None or told or sweep.custom or first.custom:
+                continue
+            fact = _between(trace, sweeps, first, sweep, parameter)
+            if fact is not None:
+                told = True
+                yield fact
+
+
+def _between(trace: Trace, sweeps: list[Sweep], first: Sweep, second: Sweep, parameter: ArrayValue) -> Fact | None:
+    """What is wrong with two sweeps in a row that bring a gradient to ``parameter``."""
+    if first.seeds or second.seeds or first.backward.loss is None or second.backward.loss is None:
+        return None
+    zeroed = _zeroed(trace, sweeps, first, second, parameter)
+    read = _read(trace, second.position, parameter)
+    if zeroed is None or read is None:
+        return None
+    if first.backward.tape == second.backward.tape:
+        entered = [
+            position
+            for position in range(first.position, second.position)
+            if isinstance(record := trace.records[position], TapeBegan) and record.tape == second.backward.tape
+        ]
+        if entered:
+            piled = not zeroed or _adds_up(first, second)
+            return _re_entered(trace, first, second, parameter, entered[0], read) if piled else None
+        same = first.backward.loss.storage is second.backward.loss.storage
+        return _twice(trace, first, second, parameter, read) if same and not zeroed else None
+    if zeroed or first.backward.context.site != second.backward.context.site:
+        return None
+    before = _read(trace, first.position, parameter, second.position)
+    if before is None or trace.records[before].context.site != trace.records[read].context.site:
+        return None  # only what uses the gradient after every sweep counts it more than once
+    used = trace.records[before]
+    assert isinstance(used, GradientRead)
+    if used.how not in ("optimizer", "launch") and not _changed(trace, first, second, parameter):
+        return None
+    return _not_zeroed(trace, first, second, parameter, read)
+
+
+def _zeroed(trace: Trace, sweeps: list[Sweep], first: Sweep, second: Sweep, parameter: ArrayValue) -> bool | None:
+    """Whether the gradient of ``parameter`` is zeroed between two sweeps; None where that is not known."""
+    storage = parameter.storage
+    zeroed = False
+    for position in range(first.position + 1, second.position):
+        record = trace.records[position]
+        if isinstance(record, GradientZeroed):
+            if record.array is not None:
+                zeroed = zeroed or record.array.storage is storage
+            else:
+                # `tape.zero()` zeroes the gradients that sweeps of this tape have used so far.
+                zeroed = zeroed or any(
+                    sweep.backward.tape == record.tape and sweep.position < position and storage in _touched(sweep)
+                    for sweep in sweeps
+                )
+        elif _unclear(record, storage):
+            return None
+    return zeroed
+
+
+def _unclear(record: Record, storage: Storage) -> bool:
+    """Whether something happens to the gradient of an array, or may happen, that is not followed."""
+    if isinstance(record, Launched):
+        return record.adjoint
+    if not isinstance(record, (GradientSeeded, GradientRead, Escaped)) or record.array.storage is not storage:
+        return False
+    return not isinstance(record, GradientRead) or record.how in ("escape", "sum")
+
+
+def _touched(sweep: Sweep) -> set[Storage]:
+    """The memory that the operations of a tape use."""
+    found: set[Storage] = set()
+    for _, record in sweep.operations:
+        if isinstance(record, Copied):
+            found |= {record.source.storage, record.target.storage}
+        else:
+            found |= {access.array.storage for access in record.accesses}
+    return found
+
+
+def _read(trace: Trace, start: int, parameter: ArrayValue, end: int | None = None) -> int | None:
+    """Where the gradient is used after ``start``: before it is zeroed, and before anything unknown happens to it."""
+    storage = parameter.storage
+    for position in range(start + 1, len(trace.records) if end is None else end):
+        record = trace.records[position]
+        if isinstance(record, GradientRead) and record.array.storage is storage:
+            return position if record.how in ("host", "optimizer", "launch", "copy") else None
+        if isinstance(record, GradientZeroed) and (record.array is None or record.array.storage is storage):
+            return None
+        if isinstance(record, GradientSeeded) and record.array.storage is storage:
+            return None
+    return None
+
+
+def _changed(trace: Trace, first: Sweep, second: Sweep, parameter: ArrayValue) -> bool:
+    """Whether the parameter gets other contents between two sweeps."""
+    for record in trace.records[first.position : second.position]:
+        if isinstance(record, (ParameterUpdated, Filled)) and record.array.storage is parameter.storage:
+            return True
+        if isinstance(record, (Launched, Copied)) and parameter.storage in written(record):
+            return True
+    return False
+
+
+def _adds_up(first: Sweep, second: Sweep) -> bool:
+    """Whether both recordings add to the same loss: then its gradient goes into both of them."""
+    loss = second.backward.loss
+    if loss is None or first.backward.loss is None or first.backward.loss.storage is not loss.storage:
+        return False
+    return any(
+        access.accumulates and access.array.storage is loss.storage
+        for _, record in second.operations
+        if isinstance(record, Launched)
+        for access in record.accesses
+    )
+
+
+# --- what is told ---
+
+
+def _not_zeroed(trace: Trace, first: Sweep, second: Sweep, parameter: ArrayValue, read: int) -> Fact:
+    name = name_of(parameter)
+    site = second.backward.context.site
+    labels = (
+        Label(site, f"the sweep adds to the gradient of {name}, which still holds that of the sweep before"),
+        *called_from(second.backward.context.stack, "called from here"),
+        Label(trace.records[read].context.site, "the gradient is used here after every sweep"),
+    )
+    return _fact(trace, "gradient-not-zeroed", second, parameter, labels, frozenset({first.backward.tape}), read)
+
+
+def _twice(trace: Trace, first: Sweep, second: Sweep, parameter: ArrayValue, read: int) -> Fact:
+    name = name_of(parameter)
+    labels = (
+        Label(first.backward.context.site, f"the first sweep of this tape puts the gradient into {name}"),
+        Label(second.backward.context.site, "the second adds it again"),
+        *called_from(second.backward.context.stack, "called from here"),
+        Label(trace.records[read].context.site, "the gradient is used here"),
+    )
+    return _fact(trace, "backward-twice", second, parameter, labels, frozenset(), read)
+
+
+def _re_entered(trace: Trace, first: Sweep, second: Sweep, parameter: ArrayValue, entered: int, read: int) -> Fact:
+    name = name_of(parameter)
+    place = trace.records[entered].context
+    labels = (
+        Label(place.site, "the tape is entered again, and still holds what it recorded before"),
+        *called_from(place.stack, "called from here"),
+        Label(second.backward.context.site, f"the sweep goes over both recordings: {name} gets the gradients of both"),
+        Label(trace.records[read].context.site, "the gradient is used here"),
+    )
+    return _fact(trace, "tape-re-entered", second, parameter, labels, frozenset(), read)
+
+
+def _fact(
+    trace: Trace,
+    kind: str,
+    second: Sweep,
+    parameter: ArrayValue,
+    labels: tuple[Label, ...],
+    tapes: frozenset[int],
+    read: int,
+) -> Fact:
+    primary = labels[1] if kind == "backward-twice" else labels[0]
+    loss = second.backward.loss
+    attributes = {"parameter": plain_name(parameter), "loss": plain_name(loss) if loss is not None else ""}
+    program = programs.gradient(trace, second, (parameter,), tapes, read)
+    return Fact(kind, primary.location, attributes, labels, second.backward.context.definition, "taped", program)
