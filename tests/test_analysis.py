@@ -161,3 +161,70 @@ def test_what_a_kernel_does_does_not_depend_on_who_launches_it(tmp_path: Path) -
     path.write_text(CONSTANT_FACTOR.format(flag="False") + SEVERED_BESIDE_IN_PLACE)
     (result,) = analysis.analyse_files([path], open_project(), {}, jobs=1)
     assert sorted(fact.kind for fact in result.facts) == ["array-augmented-assignment", "missing-requires-grad"]
+
+
+SCRIPT = """
+
+def main():
+    y = wp.ones(3, dtype=float, requires_grad=True)
+    wp.launch(scale, dim=3, inputs=[y], outputs=[y])
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("addition", "elsewhere", "reach"),
+    [
+        (SCRIPT, "", "untaped"),
+        (SCRIPT.partition("if __name__")[0], "", "library"),
+        (SCRIPT, "from program import scale", "library"),
+        ("", "", "library"),
+    ],
+)
+def test_a_kernel_that_only_a_script_launches_hurts_nobody(
+    tmp_path: Path, addition: str, elsewhere: str, reach: str
+) -> None:
+    path, other = tmp_path / "program.py", tmp_path / "other.py"
+    path.write_text(CONSTANT_FACTOR.partition("def run")[0] + addition)
+    other.write_text(elsewhere)
+    results = analysis.analyse_files([path, other], open_project(), {}, jobs=1)
+    assert [fact.reach for result in results for fact in result.facts] == [reach]
+
+
+FACTORIES = """
+import warp as wp
+
+def make_compound(config):
+    @wp.func
+    def compound(x: wp.array(dtype=float), n: int) -> float:
+        p = float(1.0)
+        for i in range(n):
+            p = p * x[i]
+        return p
+
+    return compound
+
+def make_kernel(config):
+    if config:
+        grow = make_compound(config)
+    else:
+        grow = make_compound(None)
+
+    @wp.kernel{option}
+    def run(x: wp.array(dtype=float), n: int, out: wp.array(dtype=float)):
+        out[0] = grow(x, n)
+
+    return run
+"""
+
+
+@pytest.mark.parametrize(("option", "kinds"), [("", ["loop-carried-value"]), ("(enable_backward=False)", [])])
+def test_what_a_factory_returns_is_judged_by_the_kernels_that_call_it(
+    tmp_path: Path, option: str, kinds: list[str]
+) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(FACTORIES.format(option=option))
+    (result,) = analysis.analyse_files([path], open_project(), {}, jobs=1)
+    assert [fact.kind for fact in result.facts] == kinds

@@ -24,7 +24,7 @@ ROOMS = {
     "settings": {"ir"},
     # The flow itself.
     "selection": {"ir", "catalogue", "settings"},
-    "reach": {"ir"},
+    "reach": {"ir", "source"},
     "processes": set(),
     "analysis": {"ir", "source", "kernels", "tapes", "reach", "processes"},
     "pipeline": {

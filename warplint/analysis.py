@@ -103,7 +103,7 @@ def kernel_facts(linted: Linted, path: Path, uses: Uses) -> FileAnalysis:
 
     def facts(project: Project, module: Module) -> tuple[Sequence[Fact], Uses]:
         found = linted.wanted(tuple(kernels.analyse(project, module, uses)))
-        return tuple(reaching(fact, uses) for fact in found), {}
+        return tuple(reaching(fact, uses, project) for fact in found), {}
 
     return _guarded(linted.project, path, facts)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -9,9 +10,12 @@ from pathlib import Path
 from warplint.ir.effects import KernelUse
 from warplint.ir.facts import Fact, Reach
 from warplint.ir.programs import DefinitionRef, KernelProgram
+from warplint.source.project import Module, Project
 
 #: How the analysed host code uses kernels, by their path and qualified name.
 Uses = Mapping[tuple[Path, str], KernelUse]
+
+_MAIN = re.compile(r"^if __name__\s*==", re.MULTILINE)
 
 # From the most to the least harm.
 _ORDER: tuple[Reach, ...] = ("taped", "library", "untaped")
@@ -26,17 +30,36 @@ def merged(uses: Iterable[Uses]) -> dict[tuple[Path, str], KernelUse]:
     return found
 
 
-def reaching(fact: Fact, uses: Uses) -> Fact:
+def reaching(fact: Fact, uses: Uses, project: Project) -> Fact:
     """``fact`` with its reach. A fact in a func has the reach of the kernel that carries it furthest."""
     program = fact.program
     if not isinstance(program, KernelProgram):
         return fact  # it comes from a tape
     kernels = program.callers or (program.kernel,)
-    return replace(fact, reach=min((_reach(kernel, uses) for kernel in kernels), key=_ORDER.index))
+    return replace(fact, reach=min((_reach(kernel, uses, project) for kernel in kernels), key=_ORDER.index))
 
 
-def _reach(kernel: DefinitionRef, uses: Uses) -> Reach:
+def _reach(kernel: DefinitionRef, uses: Uses, project: Project) -> Reach:
     use = uses.get((kernel.path, kernel.qualname))
-    if use is None:
-        return "library"
-    return "taped" if use.taped else "untaped"
+    if use is not None:
+        return "taped" if use.taped else "untaped"
+    key = (reaching, kernel.path, kernel.qualname)
+    if key not in project.kept:
+        project.kept[key] = _stays_in_script(kernel, project)
+    return "untaped" if project.kept[key] else "library"
+
+
+def _stays_in_script(kernel: DefinitionRef, project: Project) -> bool:
+    """Whether a kernel is launched by a program or test without tapes, which nothing else takes it from."""
+    module = project.module(kernel.path)
+    name = kernel.qualname
+    if module is None or "." in name or "Tape" in module.text or not _is_run(module):
+        return False
+    if not re.search(rf"\blaunch(?:_tiled)?\(\s*(?:kernel\s*=\s*)?{name}\b", module.text):
+        return False
+    own = module.name.rpartition(".")[2]
+    return not any(own in other.text and name in other.text for other in project.modules() if other is not module)
+
+
+def _is_run(module: Module) -> bool:
+    return module.path.name.startswith("test_") or _MAIN.search(module.text) is not None

@@ -12,6 +12,7 @@ from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.numeric import Place
 from warplint.kernels.options import decorated
 from warplint.kernels.trace import Operation, Trace
+from warplint.source.bindings import Binder, bound_names, target_names
 from warplint.source.project import Definition
 
 #: More calls of a func than this are not looked at one by one.
@@ -20,6 +21,10 @@ _PLACES = 24
 #: What leaves a value free to be any number where its operands are: a caller that passes such a value says nothing
 #: about the func's parameter.
 _FREE = frozenset({"load", "parameter", "add", "sub", "mul", "neg", "pos", "copy", "construct", "extract", "field"})
+
+
+def _bound(scope: ir.FunctionDef | ir.ClassDef, name: str) -> tuple[Binder, ...]:
+    return bound_names(scope).get(name, ()) if isinstance(scope, ir.FunctionDef) else ()
 
 
 class Callers:
@@ -39,28 +44,64 @@ class Callers:
         return known
 
     def _find(self, target: Definition) -> Iterator[Definition]:
-        project = self._knowledge.project
-        for module, region, _ in mentions(project, target.node.name):
-            if region.kind in ("import", "assign") or not decorated(module).search(
-                module.text, region.start, region.end
-            ):
-                continue
-            for candidate in module.within(region):
-                if self._knowledge.decorations.role(candidate) not in ("kernel", "func"):
-                    continue
-                if candidate.node is not target.node and self._calls(candidate, target):
+        seen: set[int] = {id(target.node)}
+        for name in (target.node.name, *self._aliases(target)):
+            for candidate in self._decorated(name):
+                if id(candidate.node) not in seen and self._calls(candidate, name, target):
+                    seen.add(id(candidate.node))
                     yield candidate
 
-    def _calls(self, candidate: Definition, target: Definition) -> bool:
+    def _decorated(self, name: str) -> Iterator[Definition]:
+        """The kernels and funcs in regions that call something of that name."""
+        for module, region, _ in mentions(self._knowledge.project, name):
+            if region.kind not in ("import", "assign") and decorated(module).search(
+                module.text, region.start, region.end
+            ):
+                for candidate in module.within(region):
+                    if self._knowledge.decorations.role(candidate) in ("kernel", "func"):
+                        yield candidate
+
+    def _aliases(self, target: Definition) -> tuple[str, ...]:
+        """The names that a func made by a factory gets where the factory is called (``shade = make_shade(...)``)."""
+        factory = target.scope[-1] if target.scope else None
+        if not isinstance(factory, ir.FunctionDef):
+            return ()
+        found: set[str] = set()
+        for module, region, lines in mentions(self._knowledge.project, factory.name):
+            for statement in module.read(region):
+                for node in ir.walk(statement):
+                    if isinstance(node, ir.Assign) and any(
+                        node.span.line <= line <= node.span.end_line for line in lines
+                    ):
+                        found.update(name for bound in node.targets for name in target_names(bound))
+        return tuple(sorted(found - {target.node.name}))
+
+    def _calls(self, candidate: Definition, name: str, target: Definition) -> bool:
         for statement in candidate.node.body:
             for node in ir.walk(statement):
                 if isinstance(node, ir.Call):
                     last = node.func.attr if isinstance(node.func, ir.Attribute) else getattr(node.func, "id", "")
-                    if last != target.node.name:
-                        continue
-                    found = self._knowledge.project.resolve(candidate.module, node.func, candidate.scope)
-                    if isinstance(found, Definition) and found.node is target.node:
+                    if last == name and self._means(candidate, node.func, target):
                         return True
+        return False
+
+    def _means(self, candidate: Definition, callee: ir.Expr, target: Definition) -> bool:
+        project = self._knowledge.project
+        found = project.resolve(candidate.module, callee, candidate.scope)
+        if isinstance(found, Definition):
+            return found.node is target.node
+        factory = target.scope[-1] if target.scope else None
+        if not isinstance(factory, ir.FunctionDef) or not isinstance(callee, ir.Name):
+            return False
+        # What a factory returned, in one branch or another; it may return several functions, of which this is one.
+        module, scope = candidate.module, candidate.scope
+        bound = [(binder, scope[:depth]) for depth, outer in enumerate(scope, 1) for binder in _bound(outer, callee.id)]
+        bound += [(binder, ()) for binder in module.bindings(callee.id)]
+        for binder, place in bound:
+            if isinstance(binder, ir.Assign) and isinstance(binder.value, ir.Call):
+                made = project.resolve(module, binder.value.func, place)
+                if isinstance(made, Definition) and made.node is factory:
+                    return True
         return False
 
     def kernels(self, definition: Definition) -> tuple[Definition, ...]:
