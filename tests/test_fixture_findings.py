@@ -16,6 +16,7 @@ from warplint.analysis import analyse_files
 from warplint.catalogue.loading import load_catalogue
 from warplint.catalogue.matching import Matcher
 from warplint.frontend import open_project
+from warplint.ir.kinds import KINDS
 
 FIXTURES = Path(__file__).parent / "fixtures"
 RULES = {rule.id for rule in load_catalogue()[0].rules}
@@ -48,6 +49,8 @@ def findings(folder: Path) -> Places:
     assert [problem for analysis in analyses for problem in analysis.problems] == []
     matcher = Matcher(load_catalogue()[0].rules, "1.19.0")
     facts = [fact for analysis in analyses for fact in analysis.facts]
+    for fact in facts:
+        assert set(fact.attributes) == KINDS[fact.kind], fact.kind
     return {
         (str(finding.location.path.relative_to(folder)), finding.location.span.line, finding.rule)
         for finding in matcher.findings(facts, frozenset(RULES))

@@ -33,10 +33,12 @@ examples:
       y = 2
 """
 
+KINDS = {"value-forgotten": frozenset({"operator", "active", "depth", "kind", "target"})}
+
 
 def load(folder: Path, text: str) -> tuple[tuple[Rule, ...], tuple[Problem, ...]]:
     (folder / "WP199.yaml").write_text(text)
-    catalogue, problems = load_catalogue([folder])
+    catalogue, problems = load_catalogue([folder], KINDS)
     return catalogue.rules, problems
 
 
@@ -174,3 +176,21 @@ def test_a_mistake_in_a_case_is_a_sentence(tmp_path: Path, case: str, complaint:
     rules, problems = load(tmp_path, GOOD + f"cases:\n  - {case}\n")
     assert rules == ()
     assert problems[0].message.startswith(complaint)
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "complaint"),
+    [
+        ("fact: value-forgotten", "fact: value-forgoten", "did you mean `value-forgotten`?"),
+        ("fact: value-forgotten", "fact: something-else", "known are `value-forgotten`"),
+        ("depth: { min: 2 }", "dept: { min: 2 }", "did you mean `depth`?"),
+        ("`{target}` is", "`{traget}` is", "did you mean `target`?"),
+    ],
+)
+def test_what_no_fact_has_is_a_mistake(tmp_path: Path, good: str, bad: str, complaint: str) -> None:
+    assert good in GOOD
+    rules, problems = load(tmp_path, GOOD.replace(good, bad))
+    assert rules == ()
+    (problem,) = problems
+    assert problem.message.endswith(complaint)
+    assert GOOD.replace(good, bad).splitlines()[(problem.line or 0) - 1].find(bad.split(":")[0].strip("`{}")) >= 0

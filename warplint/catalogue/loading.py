@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from warplint.catalogue.reading import line_of, read_yaml
 from warplint.catalogue.rule import Rule
 from warplint.catalogue.validating import build_rule
 from warplint.ir.facts import Problem
+from warplint.ir.kinds import KINDS
 from warplint.ir.spans import displayed
 
 
@@ -34,10 +35,13 @@ def built_in_folder() -> Path:
     return installed if installed.is_dir() else package.parent / "rules"
 
 
-def load_catalogue(folders: Iterable[Path] | None = None) -> tuple[Catalogue, tuple[Problem, ...]]:
+def load_catalogue(
+    folders: Iterable[Path] | None = None, kinds: Mapping[str, frozenset[str]] = KINDS
+) -> tuple[Catalogue, tuple[Problem, ...]]:
     """Read every ``*.yaml`` in ``folders`` (the built-in rules by default).
 
-    A rule file with a mistake gives problems, and the catalogue goes without that rule.
+    A rule file with a mistake gives problems, and the catalogue goes without that rule. ``kinds`` are the kinds of
+    facts that rules may select, and their attributes.
     """
     problems: list[Problem] = []
     rules: dict[str, Rule] = {}
@@ -51,7 +55,7 @@ def load_catalogue(folders: Iterable[Path] | None = None) -> tuple[Catalogue, tu
             if isinstance(document, Problem):
                 problems.append(document)
                 continue
-            rule = build_rule(document, path)
+            rule = build_rule(document, path, kinds)
             if not isinstance(rule, Rule):
                 problems += [Problem(displayed(path), m.message, line_of(path, m.keys)) for m in rule]
                 continue

@@ -30,6 +30,7 @@ from warplint.catalogue.rule import (
 )
 from warplint.catalogue.versions import VersionRange
 from warplint.ir.facts import Confidence, Severity
+from warplint.ir.kinds import KINDS
 
 _ID = re.compile(r"[A-Z]{2,12}[0-9]{3}")
 _KEBAB = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
@@ -123,8 +124,11 @@ class _Checker:
         return value
 
 
-def build_rule(document: object, path: Path) -> Rule | tuple[Mistake, ...]:
-    """The rule that the contents of a rule file describe, or everything that is wrong with them."""
+def build_rule(document: object, path: Path, kinds: Mapping[str, frozenset[str]] = KINDS) -> Rule | tuple[Mistake, ...]:
+    """The rule that the contents of a rule file describe, or everything that is wrong with them.
+
+    ``kinds`` are the kinds of facts that there are, and their attributes.
+    """
     check = _Checker()
     values = check.mapping(document, (), _REQUIRED, _OPTIONAL)
     if not isinstance(document, dict):
@@ -147,7 +151,38 @@ def build_rule(document: object, path: Path) -> Rule | tuple[Mistake, ...]:
         enabled=_enabled(check, values),
         cases=_cases(check, values),
     )
+    _known(check, rule, kinds)
     return tuple(check.mistakes) or rule
+
+
+def _known(check: _Checker, rule: Rule, kinds: Mapping[str, frozenset[str]]) -> None:
+    """Complains about kinds and attributes that no fact has: such a rule would never say anything."""
+    kind = rule.select.fact
+    if not kind:
+        return
+    if kind not in kinds:
+        check.complain(("select", "fact"), f"says `{kind}`, which is no kind of fact; {_meant(kind, kinds)}")
+        return
+    attributes = kinds[kind]
+    used = {("select", "where", name): name for name in rule.select.where}
+    used |= {("cases", "where", name): name for case in rule.cases for name in case.where}
+    for keys, name in used.items():
+        if name not in attributes:
+            check.complain(keys, f"is no attribute of `{kind}`; {_meant(name, attributes)}")
+    for name in sorted({name for _, name, _, _ in _placeholders(rule.message) if name} - attributes):
+        check.complain(("message",), f"quotes `{{{name}}}`, which `{kind}` does not have; {_meant(name, attributes)}")
+
+
+def _meant(word: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(word, list(known), n=1)
+    return f"did you mean `{close[0]}`?" if close else f"known are {_listed(sorted(known))}"
+
+
+def _placeholders(message: str) -> list[tuple[str, str | None, str | None, str | None]]:
+    try:
+        return list(string.Formatter().parse(message))
+    except ValueError:
+        return []  # complained about already
 
 
 def _family(check: _Checker, values: Mapping[str, object]) -> str:

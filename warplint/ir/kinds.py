@@ -1,0 +1,50 @@
+"""The kinds of facts that analyses establish, and the attributes that each has.
+
+Rules select facts by kind and attributes and quote attributes in their messages: a rule file is checked against this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+#: What is known of a value that an adjoint needs and does not find.
+_LOST = frozenset({"variable", "operation", "needs", "active"})
+
+_COMPONENT = frozenset({"target", "operator", "variable", "composite", "attribute", "accumulates"})
+
+#: The attributes of each kind.
+KINDS: Mapping[str, frozenset[str]] = {
+    # kernels: lost values
+    "array-augmented-assignment": frozenset({"target", "operator", "value", "element", "active"}),
+    "array-overwritten": _LOST | {"target", "overwrites"},
+    "attribute-component-accumulate": _COMPONENT,
+    "carried-index": _LOST | {"loop"},
+    "component-overwrite": _COMPONENT,
+    "component-stored-after-read": _LOST | {"target"},
+    "early-exit": frozenset({"exit", "loop", "active"}),
+    "kernel-scratch-array": _LOST,
+    "loop-carried-value": _LOST | {"loop"},
+    "loop-result-used": _LOST | {"loop"},
+    "struct-component-store": _LOST | {"target", "dropped"},
+    "tile-overwritten": _LOST,
+    # kernels: adjoints that are not finite, or missing
+    "unselected-branch": frozenset({"operation", "operand", "condition", "singular", "function", "active"}),
+    "singular-adjoint": frozenset({"expression", "function", "argument", "reachable", "active"}),
+    "severed-path": frozenset({"cause", "function", "argument", "part", "expression", "active"}),
+    # kernels: adjoints that people wrote, and effects that the reverse sweep repeats
+    "adjoint-assigned": frozenset({"function", "forward", "parameter", "shared", "statement"}),
+    "adjoint-missing": frozenset({"function", "forward", "parameter"}),
+    "custom-signature": frozenset({"function", "forward", "role", "reason"}),
+    "counter-slot": frozenset({"counter", "use", "active"}),
+    "repeated-effect": frozenset({"function", "array", "needed"}),
+    # tapes
+    "backward-disabled": frozenset({"kernel", "source", "target", "input"}),
+    "backward-twice": frozenset({"parameter", "loss"}),
+    "gradient-not-zeroed": frozenset({"parameter", "loss"}),
+    "launch-not-recorded": frozenset({"kernel", "source", "target", "input"}),
+    "loss-not-on-tape": frozenset({"loss", "input"}),
+    "missing-requires-grad": frozenset({"array", "allocator", "input", "loss", "writer", "reader", "explicit"}),
+    "overwritten-before-sweep": frozenset({"array", "reader", "writer", "by", "loss", "during"}),
+    "tape-re-entered": frozenset({"parameter", "loss"}),
+    "window-backward": frozenset({"state", "parameter", "windows", "loss"}),
+}
