@@ -107,12 +107,13 @@ class _Search:
                 len(parts) == 2 and self._evaluator.key(*parts[0]) == self._evaluator.key(*parts[1])
             )
             if square:
-                return _Zero((parts[0],), True) if self._can_vanish(*parts[0]) else None
+                return _Zero((self._bottom(*parts[0]),), True) if self._can_vanish(*parts[0]) else None
         if not parts or depth > 12:
             return bare
         if operation.name == "pow":
             exponent = place.trace.operations[parts[1][1]].detail
-            return _Zero((parts[0],), True) if exponent in (2, 4) and self._can_vanish(*parts[0]) else bare
+            squared = exponent in (2, 4) and self._can_vanish(*parts[0])
+            return _Zero((self._bottom(*parts[0]),), True) if squared else bare
         if operation.name == "add":
             terms = [self._zero(*part, depth + 1) for part in parts]
             if any(term is None for term in terms):
@@ -134,6 +135,21 @@ class _Search:
         if operation.name in ("call", "pos", "float"):
             return self._zero(*parts[0], depth + 1)
         return bare
+
+    def _bottom(self, place: Place, index: int) -> tuple[Place, int]:
+        """The value that a value is zero with: behind selections of one number and a bound."""
+        for _ in range(12):
+            place, index = self._evaluator.origin(place, index)
+            name = place.trace.operations[index].name
+            parts = self._evaluator.operands(place, index) or ()
+            if name in ("max", "min", "clamp"):
+                parts = tuple(part for part in parts if self._points.varied(*part))
+            elif name not in ("extract", "pos", "neg", "float", "call"):
+                break
+            if len(parts) != 1:
+                break
+            place, index = parts[0]
+        return place, index
 
     def _can_vanish(self, place: Place, index: int) -> bool:
         place, index = self._evaluator.origin(place, index)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Union
 
 from warplint.kernels.knowledge import Knowledge
-from warplint.kernels.trace import Operation, Trace
+from warplint.kernels.trace import Insert, Operation, Trace
 from warplint.source.project import Definition
 
 #: A value: a number or the components of a composite. None: cannot be computed.
@@ -98,6 +98,14 @@ class Evaluator:
         owner, index = self.origin(place, operation.operands[0])
         source = owner.trace.operations[index]
         component = operation.detail
+        while source.name == "insert" and isinstance(source.detail, Insert):
+            stored = source.detail.component
+            if stored == component:
+                return (owner, source.operands[-1])
+            if not _constant(stored) or not _constant(component):
+                return None
+            owner, index = self.origin(owner, source.operands[0])
+            source = owner.trace.operations[index]
         if source.name == "construct" and isinstance(component, tuple) and len(component) == 1:
             at = component[0]
             if isinstance(at, int) and source.type.shape == (len(source.operands),):
@@ -176,6 +184,11 @@ class Evaluator:
         if isinstance(result, float) and abs(result) > _LARGEST:
             return math.copysign(math.inf, result)
         return result if isinstance(result, (bool, int, float, tuple)) else None
+
+
+def _constant(component: object) -> bool:
+    """Whether a component is given by numbers, not ranges or values."""
+    return isinstance(component, tuple) and all(isinstance(part, int) for part in component)
 
 
 def _compare(operator: str, left: Any, right: Any) -> bool | None:

@@ -190,6 +190,8 @@ class Account:
         clean = not self.endless and not self.singular and not self.missing()
         if len(self.right) >= _AGREEING_AT_LAST and clean and self.check != "finite-adjoint":
             return self._refuted()
+        if self.right and self.check in ("zero-adjoint", "replay"):
+            return inconclusive(f"only {len(self.right)} sets of inputs could be used")
         if self.right and not self.endless:
             count, agree = len(self.right), "tape and finite differences agree"
             lines = sorted({(number - BLOCKS) // 1000 for number in self.missing()})

@@ -77,7 +77,10 @@ def _silent(
             flat = tape == 0.0 or (own is not None and bool(np.isclose(tape, passive, rtol=1e-6, atol=0.0)))
             estimate = Estimate(change, 0.0, abs(move), 0.0)
             label = f"{leaf.label}{list(index)}{name}"
-            return Compared(label, leaf.label, 0.0 if flat else tape, estimate, "wrong" if flat else "right")
+            # each component of vectors counts for itself
+            component = index[leaf.array.ndim :]
+            moved_input = f"{leaf.label}{list(component) if component else ''}{name}"
+            return Compared(label, moved_input, 0.0 if flat else tape, estimate, "wrong" if flat else "right")
     return None
 
 
