@@ -35,6 +35,10 @@ def store(out: wp.array(dtype=float), i: int, value: float):
     out[i] = value * value
 
 @wp.func
+def applied(f: wp.Function, x: float):
+    return f(x)
+
+@wp.func
 def anything(x: Any):
     return x * x
 
@@ -50,6 +54,7 @@ REFUSED = {
         "@wp.func_grad(store)\ndef adj(out: wp.array(dtype=float), i: int, value: float, adj_ret: float):"
     ),
     "an array of another rank": "@wp.func_grad(store)\ndef adj(out: wp.array2d(dtype=float), i: int, value: float):",
+    "a func that takes a function": "@wp.func_grad(applied)\ndef adj(f: wp.Function, x: float, adj_ret: float):",
     "a generic func": "@wp.func_grad(anything)\ndef adj(x: float, adj_ret: float):",
     "a generic gradient": "@wp.func_grad(blend)\ndef adj(a: Any, b: float, t: float, adj_ret: float):",
     "a replay with too many": "@wp.func_replay(blend)\ndef replay(a: float, b: float, t: float, s: float):",
@@ -64,6 +69,7 @@ TAKEN = {
     "vectors": "@wp.func_grad(turned)\ndef adj(q: wp.quat, v: wp.vec3, adj_ret: wp.vec3):",
     "no result": "@wp.func_grad(store)\ndef adj(out: wp.array(dtype=float), i: int, value: float):",
     "an array in the other spelling": "@wp.func_grad(store)\ndef adj(out: wp.array[float], i: int, value: wp.float32):",
+    "a replay of a func that takes a function": "@wp.func_replay(applied)\ndef replay(f: wp.Function, x: float):",
     "a replay": "@wp.func_replay(store)\ndef replay(out: wp.array(dtype=float), i: int, value: float):",
 }
 
@@ -81,7 +87,7 @@ def refusal(text: str, folder: Path, name: str) -> str:
     sys.modules[name] = module
     try:
         exec(compile(text, str(path), "exec"), module.__dict__)
-    except RuntimeError as error:
+    except Exception as error:  # RuntimeError mostly, or what the code generator raises
         return str(error)
     finally:
         del sys.modules[name]

@@ -15,6 +15,9 @@ from warplint.kernels.trace import Trace
 from warplint.kernels.types import Type
 from warplint.source.project import Definition
 
+#: Annotations of parameters that are functions.
+_FUNCTIONS = ("warp.Function", "typing.Callable", "collections.abc.Callable")
+
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 
 
@@ -78,6 +81,8 @@ def _mismatch(knowledge: Knowledge, declared: Declaration, forward: Definition) 
     name = forward.node.name
     if any(_generic(type_) for _, type_ in expected):
         return f"serves `{name}`, which is generic"
+    if declared.role == "func_grad" and _takes_function(knowledge, forward):
+        return f"serves `{name}`, which takes a function"
     given = _types(knowledge, declared.definition)
     if any(_generic(type_) for _, type_ in given):
         return "has a generic parameter"
@@ -99,6 +104,18 @@ def _mismatch(knowledge: Knowledge, declared: Declaration, forward: Definition) 
             ordinal = _ORDINALS[at] if at < len(_ORDINALS) else f"{at + 1}th"
             return f"has a parameter `{parameter}` of another type than the {ordinal} {whose}"
     return None
+
+
+def _takes_function(knowledge: Knowledge, definition: Definition) -> bool:
+    for parameter in getattr(definition.node, "parameters", ()):
+        annotation = parameter.annotation
+        if isinstance(annotation, ir.Subscript):
+            annotation = annotation.value
+        if annotation is None:
+            continue
+        if knowledge.project.external(definition.module, annotation, definition.scope) in _FUNCTIONS:
+            return True
+    return False
 
 
 def _types(knowledge: Knowledge, definition: Definition) -> list[tuple[str, Type]]:
