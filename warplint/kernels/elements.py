@@ -64,6 +64,8 @@ class Elements:
 
     def _candidates(self, loads: dict[object, list[_Access]], array: object, store: _Access) -> Iterator[_Access]:
         yield from loads.get((array, store.ranges), ())
+        if len(store.ranges) == 1:
+            yield from loads.get((array, ()), ())  # calls that read all elements
         for position, base in enumerate(store.bases):
             start = self._start(base)
             if start is None:
@@ -129,8 +131,9 @@ class Elements:
             return
         operands = operation.operands
         for element in summary.read_elements if loads else summary.written_elements:
-            if max(element.array, *element.indices) < len(operands):
-                indices = tuple(operands[position] for position in element.indices)
+            positions = element.indices or ()
+            if max((element.array, *positions)) < len(operands):
+                indices = tuple(operands[position] for position in positions)
                 array, access = self._access(operation, operands[element.array], indices, element.fields)
                 yield array, replace(access, needed=element in summary.needed_elements)
 
@@ -183,6 +186,9 @@ class Elements:
         reader, writer = operations[load.operation], operations[store.operation]
         if self._trace.exclusive(reader.frame, writer.frame):
             return False
+        if not load.bases:
+            common = set(self._trace.loops(reader.frame)) & set(self._trace.loops(writer.frame))
+            return load.operation < store.operation or bool(common)
         if load.bases != store.bases:
             # another loop over the same range, or one over a range that holds a constant
             common = set(self._trace.loops(reader.frame)) & set(self._trace.loops(writer.frame))
