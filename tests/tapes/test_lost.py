@@ -17,7 +17,9 @@ Run = Callable[[str], list[Fact]]
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     """Analyse a program and hold what is found to its marks."""
-    return partial(judge, tmp_path, kinds={"backward-disabled", "launch-not-recorded", "loss-not-on-tape"})
+    return partial(
+        judge, tmp_path, kinds={"backward-disabled", "launch-not-recorded", "loss-not-on-tape", "host-round-trip"}
+    )
 
 
 DISABLED = """
@@ -136,4 +138,77 @@ def test_loss_that_code_of_others_computes(run: Run) -> None:
             solvers.reduce(a, loss)
         tape.backward(loss)
         print(x.grad.numpy())
+    """)
+
+
+def test_contents_that_go_over_the_host(run: Run) -> None:
+    (fact,) = run("""
+        with tape:
+            wp.launch(square, dim=n, inputs=[x, a])
+            b.assign(a.numpy())  # expect: WP307
+            wp.launch(total, dim=n, inputs=[b, loss])
+        tape.backward(loss)
+    """)
+    assert fact.program is not None
+    (fact,) = run("""
+        with tape:
+            wp.launch(square, dim=n, inputs=[x, a])
+            c = wp.array(np.clip(a.numpy(), 0.0, 1.0), dtype=float, requires_grad=True)  # expect: WP307
+            wp.launch(total, dim=n, inputs=[c, loss])
+        tape.backward(loss)
+    """)
+    assert fact.program is None  # what the host computes is not run
+
+
+def test_input_that_goes_over_the_host(run: Run) -> None:
+    run("""
+        with tape:
+            y = wp.array(2.0 * x.numpy(), dtype=float, requires_grad=True)  # expect: WP307
+            wp.launch(distance, dim=n, inputs=[x, y, loss])
+        tape.backward(loss)
+    """)
+
+
+def test_contents_that_are_only_looked_at(run: Run) -> None:
+    run("""
+        seen = wp.zeros(n, dtype=float)
+        with tape:
+            wp.launch(square, dim=n, inputs=[x, a])
+            print(a.numpy().mean())
+            seen.assign(a.numpy())
+            wp.launch(total, dim=n, inputs=[a, loss])
+        tape.backward(loss)
+    """)
+
+
+def test_contents_that_go_over_the_host_outside_the_tape(run: Run) -> None:
+    run("""
+        wp.launch(square, dim=n, inputs=[x, a])
+        start = wp.array(a.numpy(), dtype=float, requires_grad=True)
+        with tape:
+            wp.launch(total, dim=n, inputs=[start, loss])
+        tape.backward(loss)
+        b.assign(start.grad.numpy())
+    """)
+
+
+def test_constants_that_come_from_the_host_on_the_tape(run: Run) -> None:
+    run("""
+        fixed = wp.array(np.ones(n), dtype=float)
+        with tape:
+            wp.launch(square, dim=n, inputs=[x, a])
+            target = wp.array(0.5 * fixed.numpy(), dtype=float)
+            wp.launch(distance, dim=n, inputs=[a, target, loss])
+        tape.backward(loss)
+    """)
+
+
+def test_contents_that_are_overwritten_before_they_are_used(run: Run) -> None:
+    run("""
+        with tape:
+            wp.launch(square, dim=n, inputs=[x, a])
+            b.assign(a.numpy())
+            wp.launch(halve, dim=n, inputs=[a, b])
+            wp.launch(total, dim=n, inputs=[b, loss])
+        tape.backward(loss)
     """)
