@@ -26,8 +26,9 @@ ROOMS = {
     "selection": {"ir", "catalogue", "settings"},
     "reach": {"ir"},
     "analysis": {"ir", "source", "kernels", "tapes", "reach"},
+    "arguments": {"settings"},
     "pipeline": {"ir", "source", "frontend", "catalogue", "report", "settings", "probe", "selection", "analysis"},
-    "cli": {"settings", "analysis", "pipeline", "report", "catalogue"},
+    "cli": {"arguments", "settings", "analysis", "pipeline", "report", "catalogue"},
     "__main__": {"cli"},
     "__init__": set(),
 }

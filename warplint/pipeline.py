@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING
 from warplint import __version__
 from warplint.analysis import analyse_files, available_cpus
 from warplint.frontend import open_project
-from warplint.ir.facts import Evidence, Finding
+from warplint.ir.facts import Evidence, Finding, Problem, at_least
+from warplint.ir.spans import displayed
 from warplint.report.model import Report
 from warplint.selection import RuleSelection
-from warplint.settings.configuration import Configuration, Configurations
+from warplint.settings.configuration import Configurations
 from warplint.settings.discovery import discover
-from warplint.settings.options import STDIN, Options
+from warplint.settings.options import STDIN, Options, Selectors
 from warplint.source.project import Module, Project
 
 if TYPE_CHECKING:
     from warplint.catalogue.rule import Rule
+    from warplint.report.configured import Configured
 
 #: Called with how much is done, and how much there is to do.
 Progress = Callable[[int, int], None]
@@ -32,6 +34,8 @@ class Outcome:
 
     report: Report
     tracebacks: Mapping[Path, str]
+    #: Whether some finding is as severe as the command line or its configuration says that a run must fail on.
+    failed: bool = False
 
 
 def run(options: Options, stdin: bytes | None = None, progress: Progress | None = None) -> Outcome:
@@ -44,9 +48,9 @@ def run(options: Options, stdin: bytes | None = None, progress: Progress | None 
         UnknownSelector: a rule named on the command line does not exist.
     """
     # 1. Which files.
-    configurations = Configurations()
+    configurations = Configurations(Path(options.config) if options.config is not None else None, options.isolated)
     named = [path for path in options.paths if path != STDIN]
-    discovery = discover(named, configurations, options.force_exclude)
+    discovery = discover(named, configurations, options.force_exclude, options.exclude)
     files, contents, stdin_path = discovery.files, {}, None
     if stdin is not None:
         stdin_path = Path(os.path.abspath(options.stdin_filename or STDIN))
@@ -58,33 +62,70 @@ def run(options: Options, stdin: bytes | None = None, progress: Progress | None 
     selection.check(files)
 
     # 3. What is in them.
-    project = open_project(_import_roots(named))
+    project = open_project(_import_roots(named, files, configurations))
     analyses = analyse_files(files, project, contents, options.jobs or available_cpus(), selection.wanted)
 
     # 4. What the rules make of it.
     findings = selection.findings(fact for analysis in analyses for fact in analysis.facts)
 
     # 5. Whether it is so.
-    governing = configurations.nearest(_common_folder(options.paths))
-    rules = selection.rules_of(findings)
-    findings = _probed(findings, rules, project, options, governing, progress)
+    listed = [finding for finding in findings if at_least(finding.severity, options.min_severity)]
+    rules = selection.rules_of(listed)
+    probed = _probed(listed, rules, project, options, configurations, progress)
 
     # 6. What to tell.
     problems = [*discovery.problems, *configurations.problems, *selection.problems]
     problems += [problem for analysis in analyses for problem in analysis.problems]
-    shown = [finding for finding in findings if options.show_refuted or finding.evidence.verdict != "refuted"]
+    shown = [finding for finding in probed if options.show_refuted or finding.evidence.verdict != "refuted"]
     report = Report(
         version=__version__,
         warp_version=installed_warp() if findings or options.output_format == "json" else None,
         findings=tuple(shown),
-        refuted=tuple(finding for finding in findings if finding not in shown),
+        refuted=tuple(finding for finding in probed if finding not in shown),
+        unlisted=len(findings) - len(listed),
         problems=tuple(sorted(dict.fromkeys(problems), key=lambda problem: (problem.path, problem.line or 0))),
         files=files,
         rules=rules,
         lines=lambda path: _lines(project, path, contents),
     )
     tracebacks = {analysis.path: analysis.traceback for analysis in analyses if analysis.traceback is not None}
-    return Outcome(report, tracebacks)
+    standing = [*report.standing, *(finding for finding in findings if finding not in listed)]
+    return Outcome(report, tracebacks, any(_fails(finding, options, configurations) for finding in standing))
+
+
+def _fails(finding: Finding, options: Options, configurations: Configurations) -> bool:
+    """Whether a finding makes the run fail. Unless told otherwise, none does that is not even listed."""
+    threshold = options.fail_on or configurations.nearest(finding.location.path.parent).fail_on
+    if threshold is None:
+        threshold = "error" if options.min_severity == "error" else "warning"
+    return at_least(finding.severity, threshold)
+
+
+def configured(path: str, config: str | None, isolated: bool) -> tuple[Configured, list[Problem]]:
+    """What holds for a file or folder, and what is wrong with what says so."""
+    from warplint.report.configured import Configured, Setting
+    from warplint.settings.keys import KEYS
+    from warplint.settings.shown import effective
+
+    absolute = Path(os.path.abspath(path))
+    configurations = Configurations(Path(config) if config is not None else None, isolated)
+    governing = configurations.nearest(absolute if absolute.is_dir() else absolute.parent)
+    selection = RuleSelection(Selectors(), configurations, installed_warp)
+    applied, ignored = selection.applied(governing), selection.ignored_in(absolute)
+    settings = []
+    for key, known in KEYS.items():
+        value, tables = effective(governing, key)
+        settings.append(Setting(key, value, known.default, tuple(displayed(table.path) for table in tables)))
+    rules = [
+        (rule, applied.severities.get(rule.id, rule.severity))
+        for rule in applied.rules
+        if rule.id in applied.selected - ignored
+    ]
+    files = tuple(displayed(table.path) for table in governing.tables)
+    problems = [*configurations.problems, *selection.problems]
+    if not absolute.exists():
+        problems.append(Problem(displayed(absolute), "no such file or folder; check the path"))
+    return Configured(displayed(absolute), files, tuple(settings), tuple(rules)), problems
 
 
 def installed_warp() -> str | None:
@@ -102,22 +143,25 @@ def _probed(
     rules: Mapping[str, Rule],
     project: Project,
     options: Options,
-    governing: Configuration,
+    configurations: Configurations,
     progress: Progress | None,
 ) -> list[Finding]:
-    """``findings`` with the evidence of a probe, unless the command line or the configuration turn it off."""
-    wanted = options.probe if options.probe is not None else governing.probe
-    places = [number for number, finding in enumerate(findings) if rules[finding.rule].probe.kind != "none"]
+    """``findings`` with the evidence of a probe, unless the command line or their configuration turn it off."""
+    findings, places = list(findings), []
+    for number, finding in enumerate(findings):
+        configured = configurations.nearest(finding.location.path.parent).probe
+        if rules[finding.rule].probe.kind == "none":
+            continue
+        if (configured if options.probe is None else options.probe) is False:
+            findings[number] = replace(finding, evidence=Evidence("unprobed", "the probe is turned off"))
+        else:
+            places.append(number)
     if not places:
-        return findings
-    findings = list(findings)
-    if wanted is False:
-        off = Evidence("unprobed", "the probe is turned off")
-        for number in places:
-            findings[number] = replace(findings[number], evidence=off)
         return findings
     from warplint.probe import ProbeOptions, probe
 
+    # One run of the probe is on one device.
+    governing = configurations.nearest(_common_folder(options.paths))
     probe_options = ProbeOptions(device=options.device or governing.device or "auto")
     evidence = probe([findings[number] for number in places], project, probe_options, progress)
     for number, seen in zip(places, evidence, strict=True):
@@ -137,11 +181,18 @@ def _common_folder(paths: Iterable[str]) -> Path:
         return Path.cwd()
 
 
-def _import_roots(named: Iterable[str]) -> tuple[Path, ...]:
-    """Where absolute imports are looked for, besides each file's own package: the current folder and those named."""
-    folders = [os.path.abspath(path) for path in named if os.path.isdir(path)]
-    candidates = [os.getcwd(), os.path.join(os.getcwd(), "src"), *folders]
-    candidates += [os.path.join(folder, "src") for folder in folders]
+def _import_roots(named: Iterable[str], files: Iterable[Path], configurations: Configurations) -> tuple[Path, ...]:
+    """Where absolute imports are looked for, besides each file's own package: the ``src`` folders of what governs the
+    files, else the folder of the configuration, the current folder and those named, each with its ``src``."""
+    candidates: list[str] = []
+    unsaid = [os.getcwd(), *(os.path.abspath(path) for path in named if os.path.isdir(path))]
+    for configuration in dict.fromkeys(configurations.nearest(folder) for folder in {path.parent for path in files}):
+        if configuration.value("src") is not None:
+            candidates += map(str, configuration.folders("src"))
+        elif configuration.path is not None:
+            unsaid.append(str(configuration.path.parent))
+    for folder in unsaid:
+        candidates += [folder, os.path.join(folder, "src")]
     return tuple(Path(folder) for folder in dict.fromkeys(candidates) if os.path.isdir(folder))
 
 

@@ -12,35 +12,8 @@ from pathlib import Path
 
 import pytest
 from command import Command, environment
+from linting import LIGHT, PLAN, hits
 from programs import CARRIED, CLEAN, IN_PLACE
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    (tmp_path / "light.py").write_text(IN_PLACE)
-    (tmp_path / "sub").mkdir()
-    (tmp_path / "sub/plan.py").write_text(CARRIED)
-    (tmp_path / "clean.py").write_text(CLEAN)
-    return tmp_path
-
-
-def hits(done: subprocess.CompletedProcess[str]) -> list[str]:
-    """``path:line code`` of the findings in concise output."""
-    lines = [line for line in done.stdout.splitlines() if "] " in line]
-    return [f"{line.split(':')[0]}:{line.split(':')[1]} {line.split(' ')[1]}" for line in lines]
-
-
-@pytest.fixture
-def lint(warplint: Command):  # type: ignore[no-untyped-def]
-    """A static run with concise output."""
-
-    def run(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
-        return warplint("--no-probe", "--output-format", "concise", *arguments, **options)
-
-    return run
-
-
-LIGHT, PLAN = "light.py:7 WP101", "sub/plan.py:8 WP104"
 
 
 class TestPaths:
@@ -358,6 +331,7 @@ def test_json(project: Path, warplint: Command) -> None:
         "inconclusive": 0,
         "unprobed": 2,
         "refuted": 0,
+        "unlisted": 0,
         "errors": 1,
     }
 

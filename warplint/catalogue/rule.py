@@ -31,6 +31,24 @@ FAMILIES = {
     "7": "contract",
 }
 
+#: What a person may see whose gradients are wrong, by the words that rules and ``warplint explain --symptom`` use.
+SYMPTOMS = {
+    "zero": "The gradient is exactly zero.",
+    "growing": "The gradient grows from one iteration to the next.",
+    "factor": "The gradient is off by an exact factor, such as 2.",
+    "nan": "The gradient is NaN or infinite, and the forward values are not.",
+    "subtle": "The gradient is somewhat wrong, and worse the more steps there are.",
+    "window": "The gradient of each window agrees with finite differences, that of the whole horizon does not.",
+}
+
+#: Symptoms that no defect explains, with what is behind them.
+HARMLESS_SYMPTOMS = {
+    "sparse": "The gradient is off at few elements, which depend on the data: at ties and where the function is not "
+    "smooth there is no gradient that finite differences could agree with. This is not a bug.",
+    "converged": "The gradient agrees with finite differences everywhere and the optimisation still fails: the "
+    "gradient is right. Look at the step size, the scale of the parameters and the objective.",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Condition:
@@ -121,3 +139,4 @@ class Rule:
     examples: tuple[Example, ...]
     path: Path
     enabled: bool = True
+    symptoms: tuple[str, ...] = ()

@@ -14,6 +14,13 @@ Confidence = Literal["high", "medium", "low"]
 Verdict = Literal["confirmed", "refuted", "inconclusive", "unprobed"]
 Reach = Literal["taped", "library", "untaped"]
 
+_RANKS = {"info": 0, "warning": 1, "error": 2, "never": 3}
+
+
+def at_least(severity: str, threshold: str) -> bool:
+    """Whether a severity reaches a threshold: another one, or ``never``, which none reaches."""
+    return _RANKS[severity] >= _RANKS[threshold]
+
 
 @dataclass(frozen=True, slots=True)
 class Label:

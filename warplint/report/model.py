@@ -21,7 +21,8 @@ class Report:
 
     ``findings`` are shown, in the order of their places; those that a probe refuted are among them only on request,
     and in ``refuted`` otherwise. ``rules`` are the rules of the findings by id. ``files`` are the linted files.
-    ``warp_version`` is the installed Warp, None if there is none or it was not looked up.
+    ``warp_version`` is the installed Warp, None if there is none or it was not looked up. ``unlisted`` is how many
+    findings are less severe than what was asked for.
     """
 
     version: str
@@ -32,6 +33,7 @@ class Report:
     files: tuple[Path, ...]
     rules: Mapping[str, Rule]
     lines: Lines
+    unlisted: int = 0
 
     @property
     def device(self) -> str | None:
@@ -56,6 +58,7 @@ class Report:
             "inconclusive": verdicts["inconclusive"],
             "unprobed": verdicts["unprobed"],
             "refuted": verdicts["refuted"],
+            "unlisted": self.unlisted,
             "errors": len(self.problems),
         }
 

@@ -21,6 +21,8 @@ def summary(report: Report, style: Style = PLAIN) -> str:
         parts.append(f"{len(report.refuted)} refuted and hidden")
     elif counts["refuted"]:
         parts.append(f"{counts['refuted']} refuted")
+    if report.unlisted:
+        parts.append(f"{report.unlisted} less severe and not listed")
     parts.append(files)
     if counts["errors"]:
         parts.append(_count(counts["errors"], "error"))

@@ -37,9 +37,14 @@ class Options:
     paths: tuple[str, ...]
     stdin_filename: str | None = None
     selectors: Selectors = field(default_factory=Selectors)
+    config: str | None = None
+    isolated: bool = False
+    exclude: tuple[str, ...] = ()
     probe: bool | None = None
     device: str | None = None
     show_refuted: bool = False
+    min_severity: str = "warning"
+    fail_on: str | None = None
     output_format: OutputFormat = "full"
     color: Color = "auto"
     jobs: int | None = None

@@ -1,0 +1,181 @@
+"""The command line as text, and the options that it stands for."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from warplint import __version__
+from warplint.settings.keys import DEVICE, FAIL_ON, SEVERITIES
+from warplint.settings.options import COLORS, OUTPUT_FORMATS, STDIN, Options, Selectors
+
+#: The commands besides ``check``, which needs not be named, and what each is for.
+COMMANDS = {
+    "check": "find wrong gradients; the word may be left out",
+    "explain": "print the page of a rule",
+    "rules": "list the rules",
+    "config": "print what is configured for a file, and where",
+}
+
+
+class Parser(argparse.ArgumentParser):
+    """Its errors are one line on standard error, and exit status 2."""
+
+    def error(self, message: str) -> NoReturn:
+        """End the run."""
+        print(f"warplint: {message}; `{self.prog} -h` shows how to call it", file=sys.stderr)
+        raise SystemExit(2)
+
+
+def check_parser() -> argparse.ArgumentParser:
+    """The parser of ``warplint check``."""
+    parser = Parser(
+        prog="warplint",
+        usage="warplint [check] [options] PATH...   (files, folders, - for stdin)\n"
+        "       warplint COMMAND [options]",
+        description="Finds NVIDIA Warp code whose gradients are silently wrong, and proves\n"
+        "each finding by running it.",
+        epilog="Exit status: 0 nothing found, 1 findings, 2 something could not be done (see\nstandard error).",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        add_help=False,
+        allow_abbrev=False,
+    )
+    parser.add_argument("paths", nargs="*", metavar="PATH", help=argparse.SUPPRESS)
+    parser.add_argument_group("commands", "\n".join(f"{name:<21} {use}" for name, use in COMMANDS.items()))
+
+    rules = parser.add_argument_group("rules", "RULES are codes (WP104), names, beginnings of codes (WP1) or families")
+    rules.add_argument("--select", **_LIST, type=_words, metavar="RULES", help="apply these rules only")
+    rules.add_argument("--extend-select", **_MORE, type=_words, metavar="RULES", help="apply these as well")
+    rules.add_argument("--ignore", **_MORE, type=_words, metavar="RULES", help="do not apply these")
+    rules.add_argument("--config", metavar="FILE", help="this configuration for all files")
+    rules.add_argument("--isolated", action="store_true", help="no configuration at all")
+
+    probe = parser.add_argument_group("probe")
+    probe.add_argument("--probe", action=argparse.BooleanOptionalAction, help="run a small program for each finding")
+    probe.add_argument("--device", type=_device, help="where to run it: auto (the default), cpu or cuda:N")
+    probe.add_argument("--show-refuted", action="store_true", help="also show what the probe found to be right")
+
+    findings = parser.add_argument_group("findings")
+    levels = "|".join(SEVERITIES)
+    findings.add_argument(
+        "--min-severity", choices=SEVERITIES, default="warning", metavar=levels, help="list these and worse (warning)"
+    )
+    findings.add_argument(
+        "--fail-on", choices=FAIL_ON, metavar=f"{levels}|never", help="exit status 1 for these and worse (warning)"
+    )
+
+    output = parser.add_argument_group("output")
+    output.add_argument("--output-format", choices=OUTPUT_FORMATS, default="full", help="full is the default")
+    output.add_argument("--color", choices=COLORS, default="auto", help="auto: on a terminal, unless NO_COLOR is set")
+    output.add_argument("--verbose", action="store_true", help="show the tracebacks of internal errors")
+
+    files = parser.add_argument_group("files")
+    files.add_argument("--exclude", **_MORE, type=_patterns, metavar="PATTERNS", help="leave these out as well")
+    files.add_argument("--force-exclude", action="store_true", help="leave excluded files out even if named outright")
+    files.add_argument("--stdin-filename", metavar="PATH", help="the file that the text on standard input belongs to")
+    files.add_argument("--jobs", type=_jobs, metavar="N", help="processes for many files; one for each processor")
+
+    other = parser.add_argument_group("other")
+    other.add_argument("--version", action="version", version=f"warplint {__version__}", help="print the version")
+    other.add_argument("-h", "--help", action="help", help="print this")
+    return parser
+
+
+_LIST: dict[str, Any] = {"action": "append"}
+_MORE: dict[str, Any] = {"action": "append", "default": []}
+
+
+def options(arguments: Sequence[str]) -> Options:
+    """What ``warplint check`` is asked to do. Ends the run where that makes no sense."""
+    parser = check_parser()
+    # Options may stand before, between and after the paths.
+    given = parser.parse_intermixed_args(arguments)
+    paths = given.paths[1:] if given.paths[:1] == ["check"] else given.paths
+    if not paths:
+        parser.error("no path given; name files or folders, as in `warplint .`")
+    if given.stdin_filename is not None and STDIN not in paths:
+        parser.error("--stdin-filename goes with the path `-`")
+    if given.config is not None and given.isolated:
+        parser.error("--config and --isolated contradict each other; give one of them")
+    return Options(
+        paths=tuple(paths),
+        stdin_filename=given.stdin_filename,
+        selectors=Selectors(
+            select=None if given.select is None else _flat(given.select),
+            extend_select=_flat(given.extend_select),
+            ignore=_flat(given.ignore),
+        ),
+        config=given.config,
+        isolated=given.isolated,
+        exclude=_flat(given.exclude),
+        probe=given.probe,
+        device=given.device,
+        show_refuted=given.show_refuted,
+        min_severity=given.min_severity,
+        fail_on=given.fail_on,
+        output_format=given.output_format,
+        color=given.color,
+        jobs=given.jobs,
+        force_exclude=given.force_exclude,
+        verbose=given.verbose,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What one of the small commands is asked: about a rule or a path, as text or as JSON."""
+
+    about: str | None
+    as_json: bool = False
+    config: str | None = None
+    isolated: bool = False
+
+
+def explain_arguments(arguments: Sequence[str]) -> Asked:
+    """``warplint explain``."""
+    parser = Parser(prog="warplint explain", description="Print the page of a rule, or the list of all rules.")
+    parser.add_argument("rule", nargs="?", metavar="RULE", help="a code (WP104) or name; all rules without")
+    return Asked(parser.parse_args(arguments).rule)
+
+
+def config_arguments(arguments: Sequence[str]) -> Asked:
+    """``warplint config``."""
+    parser = Parser(prog="warplint config", description="Print what is configured for a file, and where.")
+    parser.add_argument(
+        "path", nargs="?", default=".", metavar="PATH", help="a file or folder; the current one without"
+    )
+    parser.add_argument("--config", metavar="FILE", help="this configuration for all files")
+    parser.add_argument("--isolated", action="store_true", help="no configuration at all")
+    parser.add_argument("--output-format", choices=("text", "json"), default="text", help="text is the default")
+    given = parser.parse_args(arguments)
+    return Asked(given.path, given.output_format == "json", given.config, given.isolated)
+
+
+def _words(text: str) -> list[str]:
+    words = [word.strip() for word in text.split(",")]
+    if not all(words):
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of rules; separate them by commas")
+    return words
+
+
+def _patterns(text: str) -> list[str]:
+    return [pattern for pattern in text.split(",") if pattern.strip()]
+
+
+def _device(text: str) -> str:
+    if not DEVICE.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no device; write auto, cpu or cuda:N")
+    return text
+
+
+def _jobs(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of processes; write 1 or more")
+    return int(text)
+
+
+def _flat(lists: Iterable[Iterable[str]]) -> tuple[str, ...]:
+    return tuple(word for words in lists for word in words)
