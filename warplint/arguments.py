@@ -34,8 +34,7 @@ def check_parser() -> argparse.ArgumentParser:
     """The parser of ``warplint check``."""
     parser = Parser(
         prog="warplint",
-        usage="warplint [check] [options] PATH...   (files, folders, - for stdin)\n"
-        "       warplint COMMAND [options]",
+        usage="warplint [check] [options] PATH...   (files, folders, - for stdin)\n       warplint COMMAND [options]",
         description="Finds NVIDIA Warp code whose gradients are silently wrong, and proves\n"
         "each finding by running it.",
         epilog="Exit status: 0 nothing found, 1 findings, 2 something could not be done (see\nstandard error).",
@@ -66,6 +65,12 @@ def check_parser() -> argparse.ArgumentParser:
     findings.add_argument(
         "--fail-on", choices=FAIL_ON, metavar=f"{levels}|never", help="exit status 1 for these and worse (warning)"
     )
+
+    findings.add_argument("--no-ignores", action="store_true", help="also list what comments suppress")
+    findings.add_argument("--add-ignore", type=_reason, metavar="REASON", help="write such comments for what is listed")
+
+    findings.add_argument("--baseline", metavar="FILE", help="do not list what this file counts")
+    findings.add_argument("--write-baseline", action="store_true", help="count all that is found in that file")
 
     output = parser.add_argument_group("output")
     output.add_argument("--output-format", choices=OUTPUT_FORMATS, default="full", help="full is the default")
@@ -98,6 +103,10 @@ def options(arguments: Sequence[str]) -> Options:
         parser.error("no path given; name files or folders, as in `warplint .`")
     if given.stdin_filename is not None and STDIN not in paths:
         parser.error("--stdin-filename goes with the path `-`")
+    if given.add_ignore is not None and (STDIN in paths or given.no_ignores):
+        parser.error("--add-ignore goes with neither standard input nor --no-ignores")
+    if given.write_baseline and (given.baseline is None or STDIN in paths):
+        parser.error("--write-baseline goes with --baseline FILE, and not with standard input")
     if given.config is not None and given.isolated:
         parser.error("--config and --isolated contradict each other; give one of them")
     return Options(
@@ -114,6 +123,10 @@ def options(arguments: Sequence[str]) -> Options:
         probe=given.probe,
         device=given.device,
         show_refuted=given.show_refuted,
+        ignores=not given.no_ignores,
+        add_ignore=given.add_ignore,
+        baseline=given.baseline,
+        write_baseline=given.write_baseline,
         min_severity=given.min_severity,
         fail_on=given.fail_on,
         output_format=given.output_format,
@@ -159,6 +172,13 @@ def _words(text: str) -> list[str]:
     if not all(words):
         raise argparse.ArgumentTypeError(f"{text!r} is no list of rules; separate them by commas")
     return words
+
+
+def _reason(text: str) -> str:
+    reason = text.strip()
+    if not reason or "\n" in reason or reason.startswith(("#", "[")) or " #" in reason:
+        raise argparse.ArgumentTypeError(f"{text!r} is no reason; write one line without `#`")
+    return reason
 
 
 def _patterns(text: str) -> list[str]:

@@ -9,9 +9,13 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from warplint.arguments import Asked, config_arguments, explain_arguments, options
 from warplint.settings.options import STDIN, Options
+
+if TYPE_CHECKING:
+    from warplint.report.model import Report
 
 CLEAN, FINDINGS, FAILED, INTERRUPTED = 0, 1, 2, 130
 
@@ -102,10 +106,25 @@ def _check(asked: Options) -> int:
             _say(f"{path}:\n{traceback}")
     if not report.files and not report.problems:
         _say("no Python files found under the given paths")
+    if asked.add_ignore is not None:
+        return _add_ignores(report, asked.add_ignore)
     written = _write(render(report, asked.output_format, _colored(asked), _width()))
     if report.problems or not written:
         return FAILED
     return FINDINGS if outcome.failed else CLEAN
+
+
+def _add_ignores(report: Report, reason: str) -> int:
+    from warplint.ignoring import add_ignores
+    from warplint.report.model import problem_line
+    from warplint.report.summary import count
+
+    written, problems = add_ignores(report.standing, reason)
+    for problem in problems:
+        _say(problem_line(problem))
+    total = count(sum(written.values()), "finding")
+    done = _write([f"Wrote comments for {total} in {count(len(written), 'file')}"])
+    return CLEAN if done and not problems and not report.problems else FAILED
 
 
 # --- the small commands ---

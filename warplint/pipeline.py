@@ -9,16 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warplint import __version__
-from warplint.analysis import analyse_files, available_cpus
+from warplint.analysis import FileAnalysis, analyse_files, available_cpus
 from warplint.frontend import open_project
 from warplint.ir.facts import Evidence, Finding, Problem, at_least
 from warplint.ir.spans import displayed
 from warplint.report.model import Report
-from warplint.selection import RuleSelection
+from warplint.selection import RuleSelection, in_order
 from warplint.settings.configuration import Configurations
 from warplint.settings.discovery import discover
 from warplint.settings.options import STDIN, Options, Selectors
 from warplint.source.project import Module, Project
+from warplint.suppressing import UNUSED, suppress
 
 if TYPE_CHECKING:
     from warplint.catalogue.rule import Rule
@@ -68,29 +69,61 @@ def run(options: Options, stdin: bytes | None = None, progress: Progress | None 
     # 4. What the rules make of it.
     findings = selection.findings(fact for analysis in analyses for fact in analysis.facts)
 
+    texts = _texts(analyses, project, contents)
+    suppressed = 0
+    if options.ignores:
+        outcome = suppress(findings, texts, selection.looked_for)
+        suppressed = len(outcome.suppressed)
+        # What was not read to its end may hold what a comment is for.
+        broken = {analysis.path for analysis in analyses if analysis.problems}
+        facts = [fact for fact in outcome.facts if fact.kind != UNUSED or fact.location.path not in broken]
+        findings = in_order([*outcome.kept, *selection.findings(facts)])
+    baseline, everything = None, findings
+    if options.baseline is not None:
+        from warplint.baseline import Baseline
+
+        baseline = Baseline.read(options.baseline, new=options.write_baseline)
+        findings = findings if options.write_baseline else baseline.beyond(findings)
+
     # 5. Whether it is so.
     listed = [finding for finding in findings if at_least(finding.severity, options.min_severity)]
     rules = selection.rules_of(listed)
     probed = _probed(listed, rules, project, options, configurations, progress)
 
+    unlisted = [finding for finding in findings if not at_least(finding.severity, options.min_severity)]
+    if baseline is not None:
+        looked_for = {path: selection.looked_for(path)[1] for path in texts if path not in contents}
+        standing = [finding for finding in probed if finding.evidence.verdict != "refuted"]
+        if options.write_baseline:
+            baseline.renew([*standing, *unlisted], looked_for)
+        else:
+            baseline.shrink(everything, looked_for)
+        # What was refuted when the baseline was written is not counted there, and is not new if it is refuted again.
+        new = {id(finding) for finding in baseline.beyond([*standing, *unlisted])}
+        probed = [finding for finding in probed if id(finding) in new or finding.evidence.verdict == "refuted"]
+        unlisted = [finding for finding in unlisted if id(finding) in new]
+
     # 6. What to tell.
     problems = [*discovery.problems, *configurations.problems, *selection.problems]
     problems += [problem for analysis in analyses for problem in analysis.problems]
+    problems += baseline.problems if baseline is not None else []
     shown = [finding for finding in probed if options.show_refuted or finding.evidence.verdict != "refuted"]
     report = Report(
         version=__version__,
         warp_version=installed_warp() if findings or options.output_format == "json" else None,
         findings=tuple(shown),
         refuted=tuple(finding for finding in probed if finding not in shown),
-        unlisted=len(findings) - len(listed),
+        unlisted=len(unlisted),
+        suppressed=suppressed,
+        baselined=len(everything) - len(probed) - len(unlisted),
         problems=tuple(sorted(dict.fromkeys(problems), key=lambda problem: (problem.path, problem.line or 0))),
         files=files,
         rules=rules,
         lines=lambda path: _lines(project, path, contents),
     )
     tracebacks = {analysis.path: analysis.traceback for analysis in analyses if analysis.traceback is not None}
-    standing = [*report.standing, *(finding for finding in findings if finding not in listed)]
-    return Outcome(report, tracebacks, any(_fails(finding, options, configurations) for finding in standing))
+    failed = any(_fails(finding, options, configurations) for finding in (*report.standing, *unlisted))
+    return Outcome(report, tracebacks, failed)
 
 
 def _fails(finding: Finding, options: Options, configurations: Configurations) -> bool:
@@ -136,6 +169,12 @@ def installed_warp() -> str | None:
         return version("warp-lang")
     except PackageNotFoundError:
         return None
+
+
+def _texts(analyses: Iterable[FileAnalysis], project: Project, contents: Mapping[Path, bytes]) -> dict[Path, str]:
+    """The texts of the linted files that could be read."""
+    modules = [project.load(analysis.path, contents.get(analysis.path)) for analysis in analyses]
+    return {module.path: module.text for module in modules if isinstance(module, Module)}
 
 
 def _probed(

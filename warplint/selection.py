@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 _RULE_KEYS = ("select", "extend-select", "ignore", "per-file-ignores", "severity", "extend-rules")
 
 
+def in_order(findings: Iterable[Finding]) -> list[Finding]:
+    """By path, place and rule."""
+    return sorted(findings, key=lambda finding: (str(finding.location.path), finding.location.span, finding.rule))
+
+
 @dataclass(frozen=True, slots=True)
 class Applied:
     """What a configuration and the command line make of the rules: which apply, and severities that differ."""
@@ -77,7 +82,7 @@ class RuleSelection:
             applied = self.applied(configuration)
             matched = self._matcher(configuration).findings(some, applied.selected, applied.severities)
             found += [finding for finding in matched if finding.rule not in self.ignored_in(finding.location.path)]
-        return sorted(found, key=lambda finding: (str(finding.location.path), finding.location.span, finding.rule))
+        return in_order(found)
 
     def wanted(self, facts: Iterable[Fact]) -> list[Fact]:
         """Those of ``facts`` that some rule makes a finding of."""
@@ -91,6 +96,11 @@ class RuleSelection:
                 configuration = self._configurations.nearest(finding.location.path.parent)
                 found |= {rule.id: rule for rule in self.applied(configuration).rules if rule.id == finding.rule}
         return found
+
+    def looked_for(self, path: Path) -> tuple[tuple[Rule, ...], frozenset[str]]:
+        """All rules that are known for a file, and the ids of those that apply to it."""
+        applied = self.applied(self._configurations.nearest(path.parent))
+        return applied.rules, applied.selected - self.ignored_in(path)
 
     def applied(self, configuration: Configuration) -> Applied:
         """What applies under a configuration, leaving ``per-file-ignores`` aside."""

@@ -332,6 +332,8 @@ def test_json(project: Path, warplint: Command) -> None:
         "unprobed": 2,
         "refuted": 0,
         "unlisted": 0,
+        "suppressed": 0,
+        "baselined": 0,
         "errors": 1,
     }
 

@@ -76,6 +76,8 @@ def test_json_holds_everything_about_a_finding(source: Source) -> None:
             "unprobed": 0,
             "refuted": 0,
             "unlisted": 0,
+            "suppressed": 0,
+            "baselined": 0,
             "errors": 1,
         },
     }

@@ -22,6 +22,7 @@ FIX_SAFETIES = ("safe", "unsafe", "display")
 
 #: The families, by the digit that the codes of their rules begin with.
 FAMILIES = {
+    "0": "suppression",
     "1": "lost-value",
     "2": "overwritten-array",
     "3": "severed-chain",

@@ -43,6 +43,10 @@ class Options:
     probe: bool | None = None
     device: str | None = None
     show_refuted: bool = False
+    ignores: bool = True
+    add_ignore: str | None = None
+    baseline: str | None = None
+    write_baseline: bool = False
     min_severity: str = "warning"
     fail_on: str | None = None
     output_format: OutputFormat = "full"
