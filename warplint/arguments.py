@@ -73,7 +73,12 @@ def check_parser() -> argparse.ArgumentParser:
     findings.add_argument("--write-baseline", action="store_true", help="count all that is found in that file")
 
     output = parser.add_argument_group("output")
-    output.add_argument("--output-format", choices=OUTPUT_FORMATS, default="full", help="full is the default")
+    output.add_argument(
+        "--output-format", choices=OUTPUT_FORMATS, default="full", metavar="FORMAT", help=" ".join(OUTPUT_FORMATS)
+    )
+    output.add_argument(
+        "--output", **_MORE, type=_output, metavar="FORMAT=FILE", help="write this file as well; may be repeated"
+    )
     output.add_argument("--color", choices=COLORS, default="auto", help="auto: on a terminal, unless NO_COLOR is set")
     output.add_argument("--verbose", action="store_true", help="show the tracebacks of internal errors")
 
@@ -130,6 +135,7 @@ def options(arguments: Sequence[str]) -> Options:
         min_severity=given.min_severity,
         fail_on=given.fail_on,
         output_format=given.output_format,
+        outputs=tuple(given.output),
         color=given.color,
         jobs=given.jobs,
         force_exclude=given.force_exclude,
@@ -179,6 +185,13 @@ def _reason(text: str) -> str:
     if not reason or "\n" in reason or reason.startswith(("#", "[")) or " #" in reason:
         raise argparse.ArgumentTypeError(f"{text!r} is no reason; write one line without `#`")
     return reason
+
+
+def _output(text: str) -> tuple[str, str]:
+    output_format, _, path = text.partition("=")
+    if output_format not in OUTPUT_FORMATS or not path:
+        raise argparse.ArgumentTypeError(f"{text!r} is no FORMAT=FILE, as sarif=report.sarif")
+    return output_format, path
 
 
 def _patterns(text: str) -> list[str]:

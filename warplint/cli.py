@@ -109,6 +109,8 @@ def _check(asked: Options) -> int:
     if asked.add_ignore is not None:
         return _add_ignores(report, asked.add_ignore)
     written = _write(render(report, asked.output_format, _colored(asked), _width()))
+    for output_format, target in asked.outputs:
+        written &= _write_file(target, render(report, output_format))
     if report.problems or not written:
         return FAILED
     return FINDINGS if outcome.failed else CLEAN
@@ -209,6 +211,17 @@ def _write(lines: Iterable[str]) -> bool:
     except OSError as error:
         _silence_stdout()
         _say(f"cannot write the output: {error.strerror or error}")
+        return False
+    return True
+
+
+def _write_file(path: str, lines: Iterable[str]) -> bool:
+    """Write ``lines`` to a file. Returns whether that worked; if not, it has been said why."""
+    try:
+        with open(path, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.writelines(f"{line}\n" for line in lines)
+    except OSError as error:
+        _say(f"{path}: cannot write the report: {error.strerror or error}; check the path")
         return False
     return True
 

@@ -110,7 +110,7 @@ def run(options: Options, stdin: bytes | None = None, progress: Progress | None 
     shown = [finding for finding in probed if options.show_refuted or finding.evidence.verdict != "refuted"]
     report = Report(
         version=__version__,
-        warp_version=installed_warp() if findings or options.output_format == "json" else None,
+        warp_version=installed_warp() if findings or not _for_people(options) else None,
         findings=tuple(shown),
         refuted=tuple(finding for finding in probed if finding not in shown),
         unlisted=len(unlisted),
@@ -124,6 +124,10 @@ def run(options: Options, stdin: bytes | None = None, progress: Progress | None 
     tracebacks = {analysis.path: analysis.traceback for analysis in analyses if analysis.traceback is not None}
     failed = any(_fails(finding, options, configurations) for finding in (*report.standing, *unlisted))
     return Outcome(report, tracebacks, failed)
+
+
+def _for_people(options: Options) -> bool:
+    return options.output_format in ("full", "concise") and not options.outputs
 
 
 def _fails(finding: Finding, options: Options, configurations: Configurations) -> bool:

@@ -55,7 +55,8 @@ class Evidence:
 
     Keys used in ``numbers``: ``tape``, ``finite_difference``, ``estimated_error`` (floats: the directional
     derivatives at the worst input), ``inputs`` (how many input sets were compared), ``input``
-    (the name of the differentiated argument).
+    (the name of the differentiated argument), ``steps`` and ``differences`` (step sizes and the central difference at
+    each).
     """
 
     verdict: Verdict

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib import import_module
 
 from warplint.report.model import Report
 
+#: The formats that look the same everywhere, and their modules.
+_MODULES = {
+    "json": "as_json",
+    "jsonl": "jsonl",
+    "sarif": "sarif",
+    "github": "github",
+    "gitlab": "gitlab",
+    "junit": "junit",
+    "lsp": "lsp",
+    "markdown": "markdown",
+    "html": "html",
+}
 
-def render(report: Report, output_format: str, colored: bool, width: int | None = None) -> Iterable[str]:
-    """The lines of a report in one of the formats ``full``, ``concise``, ``json`` and ``lsp``.
+
+def render(report: Report, output_format: str, colored: bool = False, width: int | None = None) -> Iterable[str]:
+    """The lines of a report in one of the formats of ``OUTPUT_FORMATS``.
 
     ``width`` is that of the terminal, in columns, if the report goes to one: ``full`` wraps its sentences.
     """
-    # Late: one run needs one format.
-    if output_format == "json":
-        from warplint.report import as_json
-
-        return as_json.render(report)
-    if output_format == "lsp":
-        from warplint.report import lsp
-
-        return lsp.render(report)
+    # Late: one run needs one format, or few.
+    if output_format in _MODULES:
+        lines: Iterable[str] = import_module(f"warplint.report.{_MODULES[output_format]}").render(report)
+        return lines
     from warplint.report.style import Style
 
     if output_format == "concise":

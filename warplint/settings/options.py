@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
-OutputFormat = Literal["full", "concise", "json", "lsp"]
+OutputFormat = Literal[
+    "full", "concise", "json", "jsonl", "sarif", "github", "gitlab", "junit", "lsp", "markdown", "html"
+]
 Color = Literal["auto", "always", "never"]
 
-OUTPUT_FORMATS: tuple[OutputFormat, ...] = ("full", "concise", "json", "lsp")
+OUTPUT_FORMATS: tuple[OutputFormat, ...] = get_args(OutputFormat)
 COLORS: tuple[Color, ...] = ("auto", "always", "never")
 
 #: The path that stands for standard input.
@@ -50,6 +52,8 @@ class Options:
     min_severity: str = "warning"
     fail_on: str | None = None
     output_format: OutputFormat = "full"
+    #: Formats and the files that they go to, besides standard output.
+    outputs: tuple[tuple[OutputFormat, str], ...] = ()
     color: Color = "auto"
     jobs: int | None = None
     force_exclude: bool = False
