@@ -75,7 +75,7 @@ def _head(report: Report) -> Iterator[str]:
     made = f"warplint {report.version}"
     made += f", Warp {report.warp_version}" if report.warp_version else ""
     made += f", probed on {report.device}" if report.device else ""
-    yield f'<h1>Gradients</h1><p class="faint">{_text(made)}</p><p>{_text(summary(report))}.</p>'
+    yield f'<h1>warplint report</h1><p class="faint">{_text(made)}</p><p>{_text(summary(report))}.</p>'
     counts = report.counts()
     yield '<ul class="cards">'
     for key in ("findings", "confirmed", "inconclusive", "unprobed", "refuted", "suppressed", "files"):
@@ -98,10 +98,11 @@ def _head(report: Report) -> Iterator[str]:
 def _section(number: int, finding: Finding, report: Report) -> Iterator[str]:
     verdict = finding.evidence.verdict
     yield f'<section id="f{number}"><h2>{number}. {_message(finding.message)}</h2>'
+    where = f"{_place(finding)}, {finding.confidence} confidence, {finding.fact.reach}"
     yield (
         f'<p><span class="tag {finding.severity}">{finding.severity}</span> '
-        f'<span class="tag {verdict}">{verdict}</span> {_text(finding.rule)} {_text(finding.name)} <span class="faint">{_text(_place(finding))}, '
-        f"{finding.confidence} confidence, {finding.fact.reach}</span></p>"
+        f'<span class="tag {verdict}">{verdict}</span> {_text(finding.rule)} {_text(finding.name)} '
+        f'<span class="faint">{_text(where)}</span></p>'
     )
     lines = snippet(finding.location, finding.severity, finding.fact.labels, report.lines, Style(True))
     source = "\n".join(_colored(line) for line in lines)

@@ -3,7 +3,7 @@
 GitHub shows the rule's short and full description, its help in Markdown, and orders results by ``problem.severity`` and
 ``precision``. It follows ``codeFlows`` step by step, links ``[text](id)`` in a message to the related location of that
 id, wants URIs relative to the root of the repository, and takes every result for a failure: refuted findings, which
-have the kind ``pass``, are therefore only written where they were asked for. It adds ``primaryLocationLineHash`` itself.
+have the kind ``pass``, are only written where they were asked for. It adds ``primaryLocationLineHash`` itself.
 """
 
 from __future__ import annotations
