@@ -30,6 +30,7 @@ ROOMS = {
     "baseline": {"ir"},
     "analysis": {"ir", "source", "kernels", "tapes", "reach"},
     "arguments": {"settings"},
+    "terminal": set(),
     "pipeline": {
         "ir",
         "source",
@@ -43,7 +44,7 @@ ROOMS = {
         "suppressing",
         "baseline",
     },
-    "cli": {"arguments", "settings", "ignoring", "analysis", "pipeline", "report", "catalogue"},
+    "cli": {"ir", "arguments", "terminal", "settings", "ignoring", "analysis", "pipeline", "report", "catalogue"},
     "__main__": {"cli"},
     "__init__": set(),
 }

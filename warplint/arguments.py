@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,10 @@ COMMANDS = {
     "rules": "list the rules",
     "config": "print what is configured for a file, and where",
 }
+
+
+#: What ``explain --symptom`` takes. The rules know them from the catalogue, which is not read for ``-h``.
+SYMPTOM_NAMES = ("zero", "growing", "factor", "nan", "subtle", "window", "sparse", "converged")
 
 
 class Parser(argparse.ArgumentParser):
@@ -55,6 +60,8 @@ def check_parser() -> argparse.ArgumentParser:
     probe = parser.add_argument_group("probe")
     probe.add_argument("--probe", action=argparse.BooleanOptionalAction, help="run a small program for each finding")
     probe.add_argument("--device", type=_device, help="where to run it: auto (the default), cpu or cuda:N")
+    probe.add_argument("--cache-dir", metavar="FOLDER", help="where compiled kernels are kept for the next run")
+    probe.add_argument("--no-cache", action="store_true", help="keep nothing for the next run")
     probe.add_argument("--show-refuted", action="store_true", help="also show what the probe found to be right")
 
     findings = parser.add_argument_group("findings")
@@ -66,6 +73,7 @@ def check_parser() -> argparse.ArgumentParser:
         "--fail-on", choices=FAIL_ON, metavar=f"{levels}|never", help="exit status 1 for these and worse (warning)"
     )
 
+    findings.add_argument("--exit-zero", action="store_true", help="exit status 0 in spite of findings")
     findings.add_argument("--no-ignores", action="store_true", help="also list what comments suppress")
     findings.add_argument("--add-ignore", type=_reason, metavar="REASON", help="write such comments for what is listed")
 
@@ -79,8 +87,10 @@ def check_parser() -> argparse.ArgumentParser:
     output.add_argument(
         "--output", **_MORE, type=_output, metavar="FORMAT=FILE", help="write this file as well; may be repeated"
     )
-    output.add_argument("--color", choices=COLORS, default="auto", help="auto: on a terminal, unless NO_COLOR is set")
-    output.add_argument("--verbose", action="store_true", help="show the tracebacks of internal errors")
+    output.add_argument("--statistics", action="store_true", help="count the findings of each rule instead")
+    output.add_argument("--color", choices=COLORS, default="auto", metavar="|".join(COLORS), help="auto: on a terminal")
+    output.add_argument("-q", "--quiet", action="store_true", help="print findings and errors, and nothing else")
+    output.add_argument("-v", "--verbose", action="store_true", help="tell what is done, and tracebacks")
 
     files = parser.add_argument_group("files")
     files.add_argument("--exclude", **_MORE, type=_patterns, metavar="PATTERNS", help="leave these out as well")
@@ -112,6 +122,14 @@ def options(arguments: Sequence[str]) -> Options:
         parser.error("--add-ignore goes with neither standard input nor --no-ignores")
     if given.write_baseline and (given.baseline is None or STDIN in paths):
         parser.error("--write-baseline goes with --baseline FILE, and not with standard input")
+    if given.stdin_filename is not None and os.path.isdir(given.stdin_filename):
+        parser.error(f"--stdin-filename {given.stdin_filename!r} is a folder; name a Python file")
+    if given.statistics and given.output_format not in ("full", "concise", "json"):
+        parser.error("--statistics goes with the formats full, concise and json")
+    if given.quiet and given.verbose:
+        parser.error("--quiet and --verbose contradict each other; give one of them")
+    if given.no_cache and given.cache_dir is not None:
+        parser.error("--no-cache and --cache-dir contradict each other; give one of them")
     if given.config is not None and given.isolated:
         parser.error("--config and --isolated contradict each other; give one of them")
     return Options(
@@ -139,6 +157,11 @@ def options(arguments: Sequence[str]) -> Options:
         color=given.color,
         jobs=given.jobs,
         force_exclude=given.force_exclude,
+        statistics=given.statistics,
+        exit_zero=given.exit_zero,
+        cache_dir=given.cache_dir,
+        cache=not given.no_cache,
+        quiet=given.quiet,
         verbose=given.verbose,
     )
 
@@ -147,8 +170,10 @@ def options(arguments: Sequence[str]) -> Options:
 class Asked:
     """What one of the small commands is asked: about a rule or a path, as text or as JSON."""
 
-    about: str | None
+    about: str | None = None
     as_json: bool = False
+    everything: bool = False
+    symptom: str | None = None
     config: str | None = None
     isolated: bool = False
 
@@ -157,7 +182,19 @@ def explain_arguments(arguments: Sequence[str]) -> Asked:
     """``warplint explain``."""
     parser = Parser(prog="warplint explain", description="Print the page of a rule, or the list of all rules.")
     parser.add_argument("rule", nargs="?", metavar="RULE", help="a code (WP104) or name; all rules without")
-    return Asked(parser.parse_args(arguments).rule)
+    parser.add_argument("--all", action="store_true", help="the pages of all rules")
+    parser.add_argument("--symptom", metavar="NAME", choices=SYMPTOM_NAMES, help=" ".join(SYMPTOM_NAMES))
+    given = parser.parse_args(arguments)
+    if (given.rule is not None) + given.all + (given.symptom is not None) > 1:
+        parser.error("give a rule, --all or --symptom")
+    return Asked(given.rule, everything=given.all, symptom=given.symptom)
+
+
+def rules_arguments(arguments: Sequence[str]) -> Asked:
+    """``warplint rules``."""
+    parser = Parser(prog="warplint rules", description="List the rules, those of the configuration here included.")
+    parser.add_argument("--output-format", choices=("text", "json"), default="text", help="text is the default")
+    return Asked(as_json=parser.parse_args(arguments).output_format == "json")
 
 
 def config_arguments(arguments: Sequence[str]) -> Asked:
@@ -170,7 +207,8 @@ def config_arguments(arguments: Sequence[str]) -> Asked:
     parser.add_argument("--isolated", action="store_true", help="no configuration at all")
     parser.add_argument("--output-format", choices=("text", "json"), default="text", help="text is the default")
     given = parser.parse_args(arguments)
-    return Asked(given.path, given.output_format == "json", given.config, given.isolated)
+    as_json = given.output_format == "json"
+    return Asked(given.path, as_json, config=given.config, isolated=given.isolated)
 
 
 def _words(text: str) -> list[str]:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from warplint.arguments import Asked, config_arguments, explain_arguments, options
+from warplint.arguments import Asked, config_arguments, explain_arguments, options, rules_arguments
 from warplint.settings.options import STDIN, Options
+from warplint.terminal import Progress, colored, linked, width
 
 if TYPE_CHECKING:
+    from warplint.ir.facts import Problem
     from warplint.report.model import Report
 
 CLEAN, FINDINGS, FAILED, INTERRUPTED = 0, 1, 2, 130
@@ -26,13 +27,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     _open_streams()
     try:
         with _ending_in_order():
-            if arguments[:1] == ["explain"]:
-                return _explain(explain_arguments(arguments[1:]))
-            if arguments[:1] == ["config"]:
-                return _config(config_arguments(arguments[1:]))
-            return _check(options(arguments))
+            small = _SMALL.get(arguments[0]) if arguments else None
+            if small is None:
+                return _check(options(arguments))
+            read, command = small
+            return command(read(arguments[1:]))
     except KeyboardInterrupt:
-        _clear_progress()
         _say("interrupted")
         return INTERRUPTED
     except ModuleNotFoundError as error:
@@ -87,33 +87,39 @@ def _ending_in_order() -> Iterator[None]:
 def _check(asked: Options) -> int:
     from warplint.analysis import relax_collector
     from warplint.catalogue.selecting import UnknownSelector
-    from warplint.pipeline import run
+    from warplint.pipeline import DeviceUnusable, run
     from warplint.report import render
     from warplint.report.model import problem_line
+    from warplint.report.style import Style
 
     relax_collector()
     stdin = sys.stdin.buffer.read() if STDIN in asked.paths else None
     try:
-        outcome = run(asked, stdin, _show_progress if _shows_progress() else None)
-    except UnknownSelector as error:
+        with Progress(asked.quiet) as progress:
+            outcome = run(asked, stdin, progress.step)
+    except (UnknownSelector, DeviceUnusable) as error:
         _say(str(error))
         return FAILED
     report = outcome.report
     for problem in report.problems:
         _say(problem_line(problem))
     if asked.verbose:
+        for line in outcome.account:
+            _say(line)
         for path, traceback in outcome.tracebacks.items():
             _say(f"{path}:\n{traceback}")
-    if not report.files and not report.problems:
+    if not report.files and not report.problems and not asked.quiet:
         _say("no Python files found under the given paths")
     if asked.add_ignore is not None:
         return _add_ignores(report, asked.add_ignore)
-    written = _write(render(report, asked.output_format, _colored(asked), _width()))
+    colors = colored(asked.color)
+    style, summed_up = Style(colors, linked(colors)), not asked.quiet
+    written = _write(render(report, asked.output_format, style, width(), summed_up, asked.statistics))
     for output_format, target in asked.outputs:
         written &= _write_file(target, render(report, output_format))
     if report.problems or not written:
         return FAILED
-    return FINDINGS if outcome.failed else CLEAN
+    return FINDINGS if outcome.failed and not asked.exit_zero else CLEAN
 
 
 def _add_ignores(report: Report, reason: str) -> int:
@@ -132,67 +138,65 @@ def _add_ignores(report: Report, reason: str) -> int:
 # --- the small commands ---
 
 
-def _explain(asked: Asked) -> int:
-    from warplint.catalogue.loading import load_catalogue
-    from warplint.catalogue.selecting import problem_with
-    from warplint.report.explain import overview, page
-    from warplint.report.model import problem_line
+def _rules(asked: Asked) -> int:
+    from warplint.pipeline import catalogue_for
+    from warplint.report.explain import as_json, overview
 
-    catalogue, problems = load_catalogue()
-    for problem in problems:
-        _say(problem_line(problem))
-    if asked.about is None:
-        written = _write(overview(catalogue.rules))
+    rules, problems = catalogue_for(os.getcwd())
+    written = _write(as_json(rules) if asked.as_json else overview(rules))
+    return _ended(written, problems)
+
+
+def _explain(asked: Asked) -> int:
+    from warplint.catalogue.selecting import problem_with
+    from warplint.pipeline import catalogue_for
+    from warplint.report.explain import overview, page, symptom_page
+
+    rules, problems = catalogue_for(os.getcwd())
+    if asked.symptom is not None:
+        lines: Iterable[str] = symptom_page(asked.symptom, rules)
+    elif asked.everything:
+        lines = (line for rule in rules for line in (*page(rule), ""))
+    elif asked.about is None:
+        lines = overview(rules)
     else:
-        rule = catalogue.find(asked.about)
-        if rule is None:
-            _say(
-                problem_with(asked.about, catalogue.rules) or f"`{asked.about}` is not one rule; name a code, as WP104"
-            )
+        about = asked.about.strip()
+        known = [rule for rule in rules if about.upper() == rule.id or about.lower() == rule.name]
+        if not known:
+            unclear = f"`{asked.about}` is not one rule; name a code, as WP104"
+            _say(problem_with(asked.about, rules) or unclear)
             return FAILED
-        written = _write(page(rule))
-    return CLEAN if written and not problems else FAILED
+        lines = page(known[0])
+    return _ended(_write(lines), problems)
 
 
 def _config(asked: Asked) -> int:
     from warplint.pipeline import configured
     from warplint.report.configured import as_json, as_text
-    from warplint.report.model import problem_line
 
     found, problems = configured(asked.about or ".", asked.config, asked.isolated)
+    return _ended(_write(as_json(found) if asked.as_json else as_text(found)), problems)
+
+
+def _ended(written: bool, problems: Iterable[Problem]) -> int:
+    """The exit status after ``problems`` were told."""
+    from warplint.report.model import problem_line
+
+    problems = list(dict.fromkeys(problems))
     for problem in problems:
         _say(problem_line(problem))
-    written = _write(as_json(found) if asked.as_json else as_text(found))
     return CLEAN if written and not problems else FAILED
 
 
+#: Each with what reads its arguments.
+_SMALL: dict[str, tuple[Callable[[Sequence[str]], Asked], Callable[[Asked], int]]] = {
+    "config": (config_arguments, _config),
+    "explain": (explain_arguments, _explain),
+    "rules": (rules_arguments, _rules),
+}
+
+
 # --- reading and writing ---
-
-
-def _colored(options: Options) -> bool:
-    if options.color != "auto":
-        return options.color == "always"
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
-def _width() -> int | None:
-    """How many columns a terminal that we write to has; None for a file or a pipe."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-
-
-def _shows_progress() -> bool:
-    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-
-
-def _show_progress(done: int, total: int) -> None:
-    """A line on a terminal that is overwritten, and gone in the end."""
-    text = f"probing {done} of {total}" if done < total else ""
-    print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
-
-
-def _clear_progress() -> None:
-    if _shows_progress():
-        _show_progress(0, 0)
 
 
 def _say(message: str) -> None:

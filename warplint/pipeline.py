@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,8 +28,8 @@ if TYPE_CHECKING:
     from warplint.catalogue.rule import Rule
     from warplint.report.configured import Configured
 
-#: Called with how much is done, and how much there is to do.
-Progress = Callable[[int, int], None]
+#: Called with what is being done.
+Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +40,26 @@ class Outcome:
     tracebacks: Mapping[Path, str]
     #: Whether some finding is as severe as the command line or its configuration says that a run must fail on.
     failed: bool = False
+    #: What was done, for those who want to know.
+    account: tuple[str, ...] = ()
 
 
-def run(options: Options, stdin: bytes | None = None, progress: Progress | None = None) -> Outcome:
+class DeviceUnusable(Exception):
+    """The device that was asked for cannot be used; the message says why and what to do."""
+
+
+def run(options: Options, stdin: bytes | None = None, progress: Progress = lambda step: None) -> Outcome:
     """Lint what ``options`` ask for.
 
-    ``stdin`` is the source text that the path ``-`` stands for. ``progress`` is told how many findings have been
-    probed, and of how many: that is what takes time.
+    ``stdin`` is the source text that the path ``-`` stands for. ``progress`` is told what is being done.
 
     Raises:
+        DeviceUnusable: the probe is to run on a device that is not there.
         UnknownSelector: a rule named on the command line does not exist.
     """
+    clock = [time.monotonic()]
     # 1. Which files.
+    progress("looking for files")
     configurations = Configurations(Path(options.config) if options.config is not None else None, options.isolated)
     named = [path for path in options.paths if path != STDIN]
     discovery = discover(named, configurations, options.force_exclude, options.exclude)
@@ -63,6 +74,7 @@ def run(options: Options, stdin: bytes | None = None, progress: Progress | None 
     selection.check(files)
 
     # 3. What is in them.
+    progress(f"reading {len(files)} files")
     project = open_project(_import_roots(named, files, configurations))
     analyses = analyse_files(files, project, contents, options.jobs or available_cpus(), selection.wanted)
 
@@ -86,6 +98,7 @@ def run(options: Options, stdin: bytes | None = None, progress: Progress | None 
         findings = findings if options.write_baseline else baseline.beyond(findings)
 
     # 5. Whether it is so.
+    clock.append(time.monotonic())
     listed = [finding for finding in findings if at_least(finding.severity, options.min_severity)]
     rules = selection.rules_of(listed)
     probed = _probed(listed, rules, project, options, configurations, progress)
@@ -104,6 +117,7 @@ def run(options: Options, stdin: bytes | None = None, progress: Progress | None 
         unlisted = [finding for finding in unlisted if id(finding) in new]
 
     # 6. What to tell.
+    clock.append(time.monotonic())
     problems = [*discovery.problems, *configurations.problems, *selection.problems]
     problems += [problem for analysis in analyses for problem in analysis.problems]
     problems += baseline.problems if baseline is not None else []
@@ -123,7 +137,19 @@ def run(options: Options, stdin: bytes | None = None, progress: Progress | None 
     )
     tracebacks = {analysis.path: analysis.traceback for analysis in analyses if analysis.traceback is not None}
     failed = any(_fails(finding, options, configurations) for finding in (*report.standing, *unlisted))
-    return Outcome(report, tracebacks, failed)
+    account = _account(files, configurations, clock)
+    return Outcome(report, tracebacks, failed, account)
+
+
+def _account(files: Iterable[Path], configurations: Configurations, clock: Sequence[float]) -> tuple[str, ...]:
+    """Which configurations govern how many files, and how long it took."""
+    governed = Counter(configurations.nearest(path.parent).path for path in files)
+    lines = [
+        f"{displayed(path) if path is not None else 'no configuration'} governs {number} of the files"
+        for path, number in sorted(governed.items(), key=str)
+    ]
+    lines += [f"reading took {clock[1] - clock[0]:.2f} s", f"probing took {clock[2] - clock[1]:.2f} s"]
+    return tuple(lines)
 
 
 def _for_people(options: Options) -> bool:
@@ -136,6 +162,14 @@ def _fails(finding: Finding, options: Options, configurations: Configurations) -
     if threshold is None:
         threshold = "error" if options.min_severity == "error" else "warning"
     return at_least(finding.severity, threshold)
+
+
+def catalogue_for(folder: str) -> tuple[tuple[Rule, ...], list[Problem]]:
+    """The rules that are known to files in a folder, and what is wrong with what says so."""
+    configurations = Configurations()
+    selection = RuleSelection(Selectors(), configurations, installed_warp)
+    rules = selection.known(configurations.nearest(Path(folder)))
+    return rules, [*configurations.problems, *selection.problems]
 
 
 def configured(path: str, config: str | None, isolated: bool) -> tuple[Configured, list[Problem]]:
@@ -187,7 +221,7 @@ def _probed(
     project: Project,
     options: Options,
     configurations: Configurations,
-    progress: Progress | None,
+    progress: Progress,
 ) -> list[Finding]:
     """``findings`` with the evidence of a probe, unless the command line or their configuration turn it off."""
     findings, places = list(findings), []
@@ -201,15 +235,39 @@ def _probed(
             places.append(number)
     if not places:
         return findings
-    from warplint.probe import ProbeOptions, probe
+    from warplint.probe import NoDevice, ProbeOptions, probe
 
     # One run of the probe is on one device.
     governing = configurations.nearest(_common_folder(options.paths))
-    probe_options = ProbeOptions(device=options.device or governing.device or "auto")
-    evidence = probe([findings[number] for number in places], project, probe_options, progress)
+    device = options.device or governing.device or "auto"
+    with _cache_folder(options) as cache:
+        probe_options = ProbeOptions(device=device, cache_dir=cache)
+        try:
+            evidence = probe(
+                [findings[number] for number in places],
+                project,
+                probe_options,
+                lambda done, total: progress(f"probing {done} of {total}"),
+            )
+        except NoDevice as error:
+            raise DeviceUnusable(
+                f"the device `{device}` cannot be used: {error}; `--device auto` uses what there is"
+            ) from error
     for number, seen in zip(places, evidence, strict=True):
         findings[number] = replace(findings[number], evidence=seen)
     return findings
+
+
+@contextmanager
+def _cache_folder(options: Options) -> Iterator[Path | None]:
+    """Where compiled kernels are kept: None for the usual place."""
+    if options.cache:
+        yield None if options.cache_dir is None else Path(options.cache_dir)
+        return
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory(prefix="warplint-") as folder:
+        yield Path(folder)
 
 
 def _common_folder(paths: Iterable[str]) -> Path:

@@ -102,6 +102,10 @@ class RuleSelection:
         applied = self.applied(self._configurations.nearest(path.parent))
         return applied.rules, applied.selected - self.ignored_in(path)
 
+    def known(self, configuration: Configuration) -> tuple[Rule, ...]:
+        """All rules that are known under a configuration."""
+        return self._catalogue(configuration).rules
+
     def applied(self, configuration: Configuration) -> Applied:
         """What applies under a configuration, leaving ``per-file-ignores`` aside."""
         known = self._by_configuration.get(configuration)

@@ -14,6 +14,7 @@ import pytest
 from command import Command, environment
 from linting import LIGHT, PLAN, hits
 from programs import CARRIED, CLEAN, IN_PLACE
+from terminals import on_a_terminal
 
 
 class TestPaths:
@@ -257,25 +258,10 @@ class TestColor:
         ("variables", "colored"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
     )
     def test_on_a_terminal(self, project: Path, variables: dict[str, str], colored: bool) -> None:
-        pty = pytest.importorskip("pty")
-        parent, child = pty.openpty()
-        inherited = {key: value for key, value in environment().items() if key != "NO_COLOR"}
-        env = {**inherited, "TERM": "xterm", **variables}
-        command = [sys.executable, "-m", "warplint", "--no-probe", "light.py"]
-        with subprocess.Popen(command, cwd=project, stdout=child, stderr=child, env=env) as process:
-            os.close(child)
-            output = b""
-            while True:
-                try:
-                    piece = os.read(parent, 65536)
-                except OSError:  # Linux's way to say that the other end is closed
-                    break
-                if not piece:
-                    break
-                output += piece
-            os.close(parent)
-        assert process.returncode == 1
-        assert (b"\x1b[" in output) == colored
+        pytest.importorskip("pty")
+        status, output = on_a_terminal("--no-probe", "light.py", cwd=project, **variables)
+        assert status == 1
+        assert ("\x1b[" in output) == colored
 
 
 class TestManyFiles:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from warplint.ir.facts import Severity, Verdict
 
@@ -17,9 +18,15 @@ class Style:
     """Puts ANSI colours around text, if ``colored``."""
 
     colored: bool
+    #: Whether the terminal shows links (OSC 8).
+    linked: bool = False
 
     def _paint(self, code: str, text: str) -> str:
         return f"\x1b[{code}m{text}{_RESET}" if self.colored and text else text
+
+    def link(self, text: str, path: Path) -> str:
+        """``text`` that leads to a file."""
+        return f"\x1b]8;;{path.absolute().as_uri()}\x1b\\{text}\x1b]8;;\x1b\\" if self.linked else text
 
     def strong(self, text: str) -> str:
         """What the eye should find first."""

@@ -57,4 +57,9 @@ class Options:
     color: Color = "auto"
     jobs: int | None = None
     force_exclude: bool = False
+    statistics: bool = False
+    exit_zero: bool = False
+    cache_dir: str | None = None
+    cache: bool = True
+    quiet: bool = False
     verbose: bool = False
