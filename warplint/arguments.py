@@ -178,12 +178,18 @@ class Asked:
     isolated: bool = False
 
 
-def explain_arguments(arguments: Sequence[str]) -> Asked:
-    """``warplint explain``."""
+def explain_parser() -> argparse.ArgumentParser:
+    """The parser of ``warplint explain``."""
     parser = Parser(prog="warplint explain", description="Print the page of a rule, or the list of all rules.")
     parser.add_argument("rule", nargs="?", metavar="RULE", help="a code (WP104) or name; all rules without")
     parser.add_argument("--all", action="store_true", help="the pages of all rules")
     parser.add_argument("--symptom", metavar="NAME", choices=SYMPTOM_NAMES, help=" ".join(SYMPTOM_NAMES))
+    return parser
+
+
+def explain_arguments(arguments: Sequence[str]) -> Asked:
+    """``warplint explain``."""
+    parser = explain_parser()
     given = parser.parse_args(arguments)
     if (given.rule is not None) + given.all + (given.symptom is not None) > 1:
         parser.error("give a rule, --all or --symptom")

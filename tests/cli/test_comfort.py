@@ -16,6 +16,8 @@ from linting import LIGHT, PLAN, hits
 from programs import CARRIED, IN_PLACE
 from terminals import on_a_terminal
 
+from warplint.terminal import PATIENCE
+
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs terminals and signals as POSIX has them")
 
 
@@ -112,9 +114,12 @@ class TestLinks:
 SLOW = """
 import sys, time
 import warplint.pipeline as pipeline
+import warplint.terminal as terminal
+terminal.PATIENCE = 0.4
 analyse = pipeline.analyse_files
 def slowly(*arguments):
-    for _ in range(16):
+    end = time.monotonic() + 1.5
+    while time.monotonic() < end:
         time.sleep(0.1)
     return analyse(*arguments)
 pipeline.analyse_files = slowly
@@ -124,15 +129,19 @@ raise SystemExit(main())
 
 
 class TestProgress:
-    def test_it_is_shown_after_a_second_and_then_taken_away(self, project: Path) -> None:
+    def test_it_is_shown_after_a_while_and_then_taken_away(self, project: Path) -> None:
         status, output = on_a_terminal("--no-probe", "--color", "never", ".", cwd=project, script=SLOW)
         assert status == 1
         drawn = [line.partition("\x1b[K")[2] for line in output.split("\r") if line.startswith("\x1b[K")]
-        assert drawn[0] == "reading 3 files"
+        assert "reading 3 files" in drawn
         assert drawn[-1].startswith("warning[WP101]")  # the line was emptied before
 
     def test_a_short_run_shows_none(self, project: Path) -> None:
-        assert "\x1b[K" not in on_a_terminal("--no-probe", "--color", "never", "light.py", cwd=project)[1]
+        patient = SLOW.replace("PATIENCE = 0.4", "PATIENCE = 60.0")
+        assert "\x1b[K" not in on_a_terminal("--no-probe", "light.py", cwd=project, script=patient)[1]
+
+    def test_a_second_is_short(self) -> None:
+        assert PATIENCE == 1.0
 
     @pytest.mark.parametrize(("option", "variables"), [("-q", {}), ("-v", {"TERM": "dumb"})])
     def test_nor_a_quiet_run_or_a_dumb_terminal(self, project: Path, option: str, variables: dict[str, str]) -> None:
