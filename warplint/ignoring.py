@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from warplint.ir.facts import Finding, Problem
-from warplint.ir.spans import displayed
+from warplint.ir.spans import displayed, file_and_cell
 from warplint.source.comments import Directive, read_comments
 from warplint.source.text import decode
 
@@ -28,6 +28,9 @@ def add_ignores(findings: Iterable[Finding], reason: str) -> tuple[dict[Path, in
     written: dict[Path, int] = {}
     problems: list[Problem] = []
     for path, some in by_path.items():
+        if file_and_cell(path)[1] is not None:
+            problems.append(Problem(displayed(path), "comments are not written into notebooks; write it by hand"))
+            continue
         try:
             problem = _write(path, some, reason)
         except OSError as error:

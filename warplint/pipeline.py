@@ -15,7 +15,7 @@ from warplint import __version__
 from warplint.analysis import FileAnalysis, analyse_files, available_cpus
 from warplint.frontend import open_project
 from warplint.ir.facts import Evidence, Finding, Problem, at_least
-from warplint.ir.spans import displayed
+from warplint.ir.spans import Location, displayed, file_and_cell
 from warplint.report.model import Report
 from warplint.selection import RuleSelection, in_order
 from warplint.settings.configuration import Configurations
@@ -27,6 +27,7 @@ from warplint.suppressing import UNUSED, suppress
 if TYPE_CHECKING:
     from warplint.catalogue.rule import Rule
     from warplint.report.configured import Configured
+    from warplint.source.notebooks import Notebook
 
 #: Called with what is being done.
 Progress = Callable[[str], None]
@@ -69,6 +70,9 @@ def run(options: Options, stdin: bytes | None = None, progress: Progress = lambd
         contents = {stdin_path: stdin}
         files = tuple(sorted({*files, stdin_path}))
 
+    notebooks, unread = _notebooks(files, contents)
+    files = tuple(path for path in files if path not in {Path(problem.path) for problem in unread})
+
     # 2. Which rules apply to which of them.
     selection = RuleSelection(options.selectors, configurations, installed_warp)
     selection.check(files)
@@ -105,7 +109,7 @@ def run(options: Options, stdin: bytes | None = None, progress: Progress = lambd
 
     unlisted = [finding for finding in findings if not at_least(finding.severity, options.min_severity)]
     if baseline is not None:
-        looked_for = {path: selection.looked_for(path)[1] for path in texts if path not in contents}
+        looked_for = {path: selection.looked_for(path)[1] for path in texts if path != stdin_path}
         standing = [finding for finding in probed if finding.evidence.verdict != "refuted"]
         if options.write_baseline:
             baseline.renew([*standing, *unlisted], looked_for)
@@ -116,10 +120,15 @@ def run(options: Options, stdin: bytes | None = None, progress: Progress = lambd
         probed = [finding for finding in probed if id(finding) in new or finding.evidence.verdict == "refuted"]
         unlisted = [finding for finding in unlisted if id(finding) in new]
 
-    # 6. What to tell.
+    # 6. What to tell. Places in notebooks are told by their cells from here on.
+    if notebooks:
+        probed = [_in_cells(finding, notebooks) for finding in probed]
     clock.append(time.monotonic())
     problems = [*discovery.problems, *configurations.problems, *selection.problems]
-    problems += [problem for analysis in analyses for problem in analysis.problems]
+    problems += unread
+    for analysis in analyses:
+        book = notebooks.get(analysis.path)
+        problems += analysis.problems if book is None else map(book.problem, analysis.problems)
     problems += baseline.problems if baseline is not None else []
     shown = [finding for finding in probed if options.show_refuted or finding.evidence.verdict != "refuted"]
     report = Report(
@@ -133,7 +142,7 @@ def run(options: Options, stdin: bytes | None = None, progress: Progress = lambd
         problems=tuple(sorted(dict.fromkeys(problems), key=lambda problem: (problem.path, problem.line or 0))),
         files=files,
         rules=rules,
-        lines=lambda path: _lines(project, path, contents),
+        lines=lambda path: _lines(project, path, contents, notebooks),
     )
     tracebacks = {analysis.path: analysis.traceback for analysis in analyses if analysis.traceback is not None}
     failed = any(_fails(finding, options, configurations) for finding in (*report.standing, *unlisted))
@@ -297,7 +306,40 @@ def _import_roots(named: Iterable[str], files: Iterable[Path], configurations: C
     return tuple(Path(folder) for folder in dict.fromkeys(candidates) if os.path.isdir(folder))
 
 
-def _lines(project: Project, path: Path, contents: Mapping[Path, bytes]) -> list[str]:
-    """The lines of a file; none if it cannot be read any more."""
+def _notebooks(files: Iterable[Path], contents: dict[Path, bytes]) -> tuple[dict[Path, Notebook], list[Problem]]:
+    """The notebooks among ``files``, whose Python text goes to ``contents``, and the problems of those without any."""
+    paths = [path for path in files if path.suffix == ".ipynb"]
+    if not paths:
+        return {}, []
+    from warplint.source.notebooks import read_notebook
+
+    found: dict[Path, Notebook] = {}
+    problems: list[Problem] = []
+    for path in paths:
+        book = read_notebook(path, contents.get(path))
+        if isinstance(book, Problem):
+            problems.append(book)
+        else:
+            found[path] = book
+            contents[path] = book.text.encode("utf-8", "surrogatepass")
+    return found, problems
+
+
+def _in_cells(finding: Finding, notebooks: Mapping[Path, Notebook]) -> Finding:
+    def place(location: Location) -> Location:
+        book = notebooks.get(location.path)
+        return location if book is None else book.place(location)
+
+    labels = tuple(replace(label, location=place(label.location)) for label in finding.fact.labels)
+    return replace(finding, fact=replace(finding.fact, location=place(finding.location), labels=labels))
+
+
+def _lines(
+    project: Project, path: Path, contents: Mapping[Path, bytes], notebooks: Mapping[Path, Notebook]
+) -> list[str]:
+    """The lines of a file or a cell; none if it cannot be read any more."""
+    file, cell = file_and_cell(path)
+    if cell is not None and file in notebooks:
+        return notebooks[file].lines(cell)
     module = project.load(path, contents.get(path))
     return module.lines if isinstance(module, Module) else []

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from warplint.ir.facts import Evidence, Finding, Problem
-from warplint.ir.spans import Location, displayed
+from warplint.ir.spans import Location, displayed, file_and_cell
 from warplint.report.model import Report
 
 
@@ -40,8 +40,10 @@ def plain(value: object) -> object:
 
 def _place(location: Location) -> dict[str, object]:
     span = location.span
+    path, cell = file_and_cell(location.path)
     return {
-        "path": displayed(location.path),
+        "path": displayed(path),
+        **({} if cell is None else {"cell": cell}),
         "line": span.line,
         "column": span.column,
         "end_line": span.end_line,

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from warplint.catalogue.rule import Rule
 from warplint.ir.facts import Finding, Label, Problem, Severity
-from warplint.ir.spans import Location
+from warplint.ir.spans import Location, file_and_cell
 from warplint.report.as_json import evidence, plain
 from warplint.report.model import Report, evidence_line
 from warplint.report.texts import fingerprints, first_sentence, markdown_page, rules_in_use
@@ -130,6 +130,7 @@ def _location(location: Location, root: Path) -> dict[str, object]:
 
 
 def _artifact(path: Path, root: Path) -> dict[str, object]:
+    path = file_and_cell(path)[0]
     try:
         relative = path.relative_to(root).as_posix()
     except ValueError:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warplint.ir.facts import Severity, Verdict
+from warplint.ir.spans import file_and_cell
 
 _RESET = "\x1b[0m"
 _STRONG, _DIM, _RED, _GREEN, _YELLOW, _BLUE, _CYAN = "1", "2", "1;31", "32", "1;33", "1;34", "1;36"
@@ -26,6 +27,7 @@ class Style:
 
     def link(self, text: str, path: Path) -> str:
         """``text`` that leads to a file."""
+        path = file_and_cell(path)[0]
         return f"\x1b]8;;{path.absolute().as_uri()}\x1b\\{text}\x1b]8;;\x1b\\" if self.linked else text
 
     def strong(self, text: str) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from warplint.catalogue.rule import Rule
 from warplint.ir.facts import Finding
+from warplint.ir.spans import file_and_cell
 from warplint.report.explain import page
 from warplint.report.model import Report
 
@@ -26,7 +27,8 @@ def fingerprints(findings: Iterable[Finding], root: Path) -> list[str]:
 
 
 def relative(path: Path, root: Path) -> str:
-    """``path`` relative to ``root``, with slashes, where it lies inside."""
+    """The file at ``path`` relative to ``root``, with slashes, where it lies inside."""
+    path = file_and_cell(path)[0]
     try:
         return path.relative_to(root).as_posix()
     except ValueError:

@@ -26,6 +26,10 @@ GENERATED_FOLDERS = frozenset(
 )
 
 
+#: Python files and notebooks.
+SUFFIXES = (".py", ".ipynb")
+
+
 @dataclass(frozen=True, slots=True)
 class Discovery:
     """The files to lint, absolute, in the order of their paths, and the paths that could not be followed."""
@@ -60,8 +64,10 @@ def discover(
             continue
         if stat.S_ISDIR(mode):
             walk.root(path)
-        elif not path.endswith(".py"):
-            walk.complain(path, "not a Python file; give a `.py` file or a folder")
+        elif path.endswith(".pyi"):
+            continue  # a stub holds no code
+        elif not path.endswith(SUFFIXES):
+            walk.complain(path, "not a Python file; give a `.py` file, a notebook or a folder")
         elif not stat.S_ISREG(mode):
             walk.complain(path, "not a regular file; give a file or a folder, or `-` for standard input")
         elif not (force_exclude and walk.excluded(path)):
@@ -107,7 +113,7 @@ class _Walk:
             ignore_files = [*ignore_files, own] if own is not None else ignore_files
         exclude = [*self.configurations.nearest(Path(path)).excludes, *self.extra]
         for entry in entries:
-            is_python = entry.name.endswith(".py")
+            is_python = entry.name.endswith(SUFFIXES)
             try:
                 is_folder = entry.is_dir()
             except OSError as error:
@@ -133,7 +139,7 @@ class _Walk:
                 self.folder(entry.path, ignore_files, (*ancestors, real))
 
     def file(self, entry: os.DirEntry[str], real: str) -> None:
-        """Take a ``.py`` entry of a folder that was walked. Sockets and pipes are none of our business."""
+        """Take a Python entry of a folder that was walked. Sockets and pipes are none of our business."""
         try:
             if entry.is_file():
                 self.add(entry.path, real)
