@@ -27,6 +27,11 @@ ROOMS = {
     "reach": {"ir", "source"},
     "processes": set(),
     "analysis": {"ir", "source", "kernels", "tapes", "reach", "processes"},
+    "suppressing": {"ir", "source", "catalogue"},
+    "ignoring": {"ir", "source"},
+    "baseline": {"ir"},
+    "arguments": {"settings"},
+    "terminal": set(),
     "pipeline": {
         "ir",
         "source",
@@ -38,8 +43,10 @@ ROOMS = {
         "selection",
         "analysis",
         "processes",
+        "suppressing",
+        "baseline",
     },
-    "cli": {"settings", "processes", "pipeline", "report", "catalogue"},
+    "cli": {"ir", "arguments", "terminal", "settings", "ignoring", "processes", "pipeline", "report", "catalogue"},
     "__main__": {"cli"},
     "__init__": set(),
 }

@@ -35,16 +35,17 @@ def test_ci_runs_the_test_command_and_nothing_else() -> None:
 
 
 def test_every_option_it_names_exists() -> None:
-    from warplint.cli import _check_parser
+    from warplint.arguments import check_parser, explain_parser
 
-    options = {option for action in _check_parser()._actions for option in action.option_strings}
+    actions = [*check_parser()._actions, *explain_parser()._actions]
+    options = {option for action in actions for option in action.option_strings}
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", TEXT))
     assert named <= options
     assert len(named) >= 6
 
 
 def test_every_key_of_the_settings_it_names_exists() -> None:
-    from warplint.settings.configuration import KEYS
+    from warplint.settings.keys import KEYS
 
     (table,) = re.findall(r"```toml\n\[tool\.warplint\]\n(.*?)```", TEXT, re.DOTALL)
     assert {line.split(" =")[0] for line in table.splitlines()} <= set(KEYS)

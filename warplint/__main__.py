@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from warplint.cli import main
+
+def run() -> int:
+    """The entry point. Nothing is imported before it, so that an interrupt is quiet from the first moment on."""
+    try:
+        from warplint.cli import main
+    except KeyboardInterrupt:
+        return 130
+    return main()
+
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(run())

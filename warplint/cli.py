@@ -1,20 +1,22 @@
-"""The commands ``warplint check`` and ``warplint explain``. What they do is elsewhere: this reads and writes."""
+"""The commands. What they do is elsewhere: this reads and writes."""
 
 from __future__ import annotations
 
-import argparse
 import os
-import shutil
 import signal
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
-from typing import NoReturn
+from typing import TYPE_CHECKING
 
-from warplint import __version__
-from warplint.settings.configuration import DEVICE
-from warplint.settings.options import COLORS, OUTPUT_FORMATS, STDIN, Options, Selectors
+from warplint.arguments import Asked, config_arguments, explain_arguments, options, rules_arguments
+from warplint.settings.options import STDIN, Options
+from warplint.terminal import Progress, colored, linked, width
+
+if TYPE_CHECKING:
+    from warplint.ir.facts import Problem
+    from warplint.report.model import Report
 
 CLEAN, FINDINGS, FAILED, INTERRUPTED = 0, 1, 2, 130
 
@@ -25,11 +27,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     _open_streams()
     try:
         with _ending_in_order():
-            if arguments[:1] == ["explain"]:
-                return _explain(_explain_parser().parse_args(arguments[1:]))
-            return _check(_options(arguments))
+            small = _SMALL.get(arguments[0]) if arguments else None
+            if small is None:
+                return _check(options(arguments))
+            read, command = small
+            return command(read(arguments[1:]))
     except KeyboardInterrupt:
-        _clear_progress()
         _say("interrupted")
         return INTERRUPTED
     except ModuleNotFoundError as error:
@@ -81,185 +84,119 @@ def _ending_in_order() -> Iterator[None]:
 # --- warplint check ---
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        _say(f"{message}; `{self.prog} -h` shows how to call it")
-        raise SystemExit(FAILED)
-
-
-def _check_parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="warplint",
-        usage="warplint [check] [options] PATH...\n       warplint explain [RULE]",
-        description="Finds NVIDIA Warp code whose gradients are silently wrong, and proves each finding by running it.",
-        epilog="Exit status: 0 nothing found, 1 findings, 2 something could not be done (see standard error).",
-        add_help=False,
-        allow_abbrev=False,
-    )
-    parser.add_argument("paths", nargs="*", metavar="PATH", help="Python files, folders, or - for standard input")
-
-    rules = parser.add_argument_group("rules", "RULES are codes (WP104), names, beginnings of codes (WP1) or families")
-    words = {"action": "append", "type": _words, "metavar": "RULES"}
-    rules.add_argument("--select", **words, help="apply these rules only")  # type: ignore[arg-type]
-    rules.add_argument("--extend-select", **words, default=[], help="apply these as well")  # type: ignore[arg-type]
-    rules.add_argument("--ignore", **words, default=[], help="do not apply these")  # type: ignore[arg-type]
-
-    probe = parser.add_argument_group("probe")
-    probe.add_argument("--probe", action=argparse.BooleanOptionalAction, help="run a small program for each finding")
-    probe.add_argument("--device", type=_device, help="where to run it: auto (the default), cpu or cuda:N")
-    probe.add_argument("--show-refuted", action="store_true", help="also show what the probe found to be right")
-
-    output = parser.add_argument_group("output")
-    output.add_argument("--output-format", choices=OUTPUT_FORMATS, default="full", help="full is the default")
-    output.add_argument("--color", choices=COLORS, default="auto", help="auto: on a terminal, unless NO_COLOR is set")
-    output.add_argument("--verbose", action="store_true", help="show the tracebacks of internal errors")
-
-    files = parser.add_argument_group("files")
-    files.add_argument("--stdin-filename", metavar="PATH", help="the file that the text on standard input belongs to")
-    files.add_argument("--force-exclude", action="store_true", help="leave excluded files out even if named outright")
-    files.add_argument("--jobs", type=_jobs, metavar="N", help="processes for many files; one for each processor")
-
-    other = parser.add_argument_group("other")
-    other.add_argument("--version", action="version", version=f"warplint {__version__}", help="print the version")
-    other.add_argument("-h", "--help", action="help", help="print this")
-    return parser
-
-
-def _words(text: str) -> list[str]:
-    words = [word.strip() for word in text.split(",")]
-    if not all(words):
-        raise argparse.ArgumentTypeError(f"{text!r} is no list of rules; separate them by commas")
-    return words
-
-
-def _device(text: str) -> str:
-    if not DEVICE.fullmatch(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no device; write auto, cpu or cuda:N")
-    return text
-
-
-def _jobs(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of processes; write 1 or more")
-    return int(text)
-
-
-def _options(arguments: list[str]) -> Options:
-    parser = _check_parser()
-    # Options may stand before, between and after the paths.
-    given = parser.parse_intermixed_args(arguments)
-    paths = given.paths[1:] if given.paths[:1] == ["check"] else given.paths
-    if not paths:
-        parser.error("no path given; name files or folders, as in `warplint .`")
-    if given.stdin_filename is not None and STDIN not in paths:
-        parser.error("--stdin-filename goes with the path `-`")
-    return Options(
-        paths=tuple(paths),
-        stdin_filename=given.stdin_filename,
-        selectors=Selectors(
-            select=None if given.select is None else _flat(given.select),
-            extend_select=_flat(given.extend_select),
-            ignore=_flat(given.ignore),
-        ),
-        probe=given.probe,
-        device=given.device,
-        show_refuted=given.show_refuted,
-        output_format=given.output_format,
-        color=given.color,
-        jobs=given.jobs,
-        force_exclude=given.force_exclude,
-        verbose=given.verbose,
-    )
-
-
-def _flat(lists: Iterable[Iterable[str]]) -> tuple[str, ...]:
-    return tuple(word for words in lists for word in words)
-
-
-def _check(options: Options) -> int:
+def _check(asked: Options) -> int:
     from warplint.catalogue.selecting import UnknownSelector
-    from warplint.pipeline import run
+    from warplint.pipeline import DeviceUnusable, run
     from warplint.processes import relax_collector
     from warplint.report import render
     from warplint.report.model import problem_line
+    from warplint.report.style import Style
 
     relax_collector()
-    stdin = sys.stdin.buffer.read() if STDIN in options.paths else None
+    stdin = sys.stdin.buffer.read() if STDIN in asked.paths else None
     try:
-        outcome = run(options, stdin, _show_progress if _shows_progress() else None)
-    except UnknownSelector as error:
+        with Progress(asked.quiet) as progress:
+            outcome = run(asked, stdin, progress.step)
+    except (UnknownSelector, DeviceUnusable) as error:
         _say(str(error))
         return FAILED
     report = outcome.report
     for problem in report.problems:
         _say(problem_line(problem))
-    if options.verbose:
+    if asked.verbose:
+        for line in outcome.account:
+            _say(line)
         for path, traceback in outcome.tracebacks.items():
             _say(f"{path}:\n{traceback}")
-    if not report.files and not report.problems:
+    if not report.files and not report.problems and not asked.quiet:
         _say("no Python files found under the given paths")
-    written = _write(render(report, options.output_format, _colored(options), _width()))
+    if asked.add_ignore is not None:
+        return _add_ignores(report, asked.add_ignore)
+    colors = colored(asked.color)
+    style, summed_up = Style(colors, linked(colors)), not asked.quiet
+    written = _write(render(report, asked.output_format, style, width(), summed_up, asked.statistics))
+    for output_format, target in asked.outputs:
+        written &= _write_file(target, render(report, output_format))
     if report.problems or not written:
         return FAILED
-    return FINDINGS if report.standing else CLEAN
+    return FINDINGS if outcome.failed and not asked.exit_zero else CLEAN
 
 
-# --- warplint explain ---
-
-
-def _explain_parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="warplint explain", description="Print the page of a rule, or the list of all rules.")
-    parser.add_argument("rule", nargs="?", metavar="RULE", help="a code (WP104) or name; all rules without")
-    return parser
-
-
-def _explain(given: argparse.Namespace) -> int:
-    from warplint.catalogue.loading import load_catalogue
-    from warplint.catalogue.selecting import problem_with
-    from warplint.report.explain import overview, page
+def _add_ignores(report: Report, reason: str) -> int:
+    from warplint.ignoring import add_ignores
     from warplint.report.model import problem_line
+    from warplint.report.summary import count
 
-    catalogue, problems = load_catalogue()
+    written, problems = add_ignores(report.standing, reason)
     for problem in problems:
         _say(problem_line(problem))
-    if given.rule is None:
-        written = _write(overview(catalogue.rules))
+    total = count(sum(written.values()), "finding")
+    done = _write([f"Wrote comments for {total} in {count(len(written), 'file')}"])
+    return CLEAN if done and not problems and not report.problems else FAILED
+
+
+# --- the small commands ---
+
+
+def _rules(asked: Asked) -> int:
+    from warplint.pipeline import catalogue_for
+    from warplint.report.explain import as_json, overview
+
+    rules, problems = catalogue_for(os.getcwd())
+    written = _write(as_json(rules) if asked.as_json else overview(rules))
+    return _ended(written, problems)
+
+
+def _explain(asked: Asked) -> int:
+    from warplint.catalogue.selecting import problem_with
+    from warplint.pipeline import catalogue_for
+    from warplint.report.explain import overview, page, symptom_page
+
+    rules, problems = catalogue_for(os.getcwd())
+    if asked.symptom is not None:
+        lines: Iterable[str] = symptom_page(asked.symptom, rules)
+    elif asked.everything:
+        lines = (line for rule in rules for line in (*page(rule), ""))
+    elif asked.about is None:
+        lines = overview(rules)
     else:
-        rule = catalogue.find(given.rule)
-        if rule is None:
-            _say(problem_with(given.rule, catalogue.rules) or f"`{given.rule}` is not one rule; name a code, as WP104")
+        about = asked.about.strip()
+        known = [rule for rule in rules if about.upper() == rule.id or about.lower() == rule.name]
+        if not known:
+            unclear = f"`{asked.about}` is not one rule; name a code, as WP104"
+            _say(problem_with(asked.about, rules) or unclear)
             return FAILED
-        written = _write(page(rule))
+        lines = page(known[0])
+    return _ended(_write(lines), problems)
+
+
+def _config(asked: Asked) -> int:
+    from warplint.pipeline import configured
+    from warplint.report.configured import as_json, as_text
+
+    found, problems = configured(asked.about or ".", asked.config, asked.isolated)
+    return _ended(_write(as_json(found) if asked.as_json else as_text(found)), problems)
+
+
+def _ended(written: bool, problems: Iterable[Problem]) -> int:
+    """The exit status after ``problems`` were told."""
+    from warplint.report.model import problem_line
+
+    problems = list(dict.fromkeys(problems))
+    for problem in problems:
+        _say(problem_line(problem))
     return CLEAN if written and not problems else FAILED
 
 
+#: Each with what reads its arguments.
+_SMALL: dict[str, tuple[Callable[[Sequence[str]], Asked], Callable[[Asked], int]]] = {
+    "config": (config_arguments, _config),
+    "explain": (explain_arguments, _explain),
+    "rules": (rules_arguments, _rules),
+}
+
+
 # --- reading and writing ---
-
-
-def _colored(options: Options) -> bool:
-    if options.color != "auto":
-        return options.color == "always"
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
-def _width() -> int | None:
-    """How many columns a terminal that we write to has; None for a file or a pipe."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-
-
-def _shows_progress() -> bool:
-    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-
-
-def _show_progress(done: int, total: int) -> None:
-    """A line on a terminal that is overwritten, and gone in the end."""
-    text = f"probing {done} of {total}" if done < total else ""
-    print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
-
-
-def _clear_progress() -> None:
-    if _shows_progress():
-        _show_progress(0, 0)
 
 
 def _say(message: str) -> None:
@@ -278,6 +215,17 @@ def _write(lines: Iterable[str]) -> bool:
     except OSError as error:
         _silence_stdout()
         _say(f"cannot write the output: {error.strerror or error}")
+        return False
+    return True
+
+
+def _write_file(path: str, lines: Iterable[str]) -> bool:
+    """Write ``lines`` to a file. Returns whether that worked; if not, it has been said why."""
+    try:
+        with open(path, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.writelines(f"{line}\n" for line in lines)
+    except OSError as error:
+        _say(f"{path}: cannot write the report: {error.strerror or error}; check the path")
         return False
     return True
 

@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warplint import __version__
-from warplint.analysis import analyse_files
+from warplint.analysis import FileAnalysis, analyse_files
 from warplint.frontend import open_project
-from warplint.ir.facts import Evidence, Finding
+from warplint.ir.facts import Evidence, Finding, Problem, at_least
+from warplint.ir.spans import Location, displayed, file_and_cell
 from warplint.processes import available_cpus
 from warplint.report.model import Report
-from warplint.selection import RuleSelection
-from warplint.settings.configuration import Configuration, Configurations
+from warplint.selection import RuleSelection, in_order
+from warplint.settings.configuration import Configurations
 from warplint.settings.discovery import discover
-from warplint.settings.options import STDIN, Options
+from warplint.settings.options import STDIN, Options, Selectors
 from warplint.source.project import Module, Project
+from warplint.suppressing import UNUSED, suppress
 
 if TYPE_CHECKING:
     from warplint.catalogue.rule import Rule
+    from warplint.report.configured import Configured
+    from warplint.source.notebooks import Notebook
 
-#: Called with how much is done, and how much there is to do.
-Progress = Callable[[int, int], None]
+#: Called with what is being done.
+Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,59 +40,173 @@ class Outcome:
 
     report: Report
     tracebacks: Mapping[Path, str]
+    #: Whether some finding is as severe as the command line or its configuration says that a run must fail on.
+    failed: bool = False
+    #: What was done, for those who want to know.
+    account: tuple[str, ...] = ()
 
 
-def run(options: Options, stdin: bytes | None = None, progress: Progress | None = None) -> Outcome:
+class DeviceUnusable(Exception):
+    """The device that was asked for cannot be used; the message says why and what to do."""
+
+
+def run(options: Options, stdin: bytes | None = None, progress: Progress = lambda step: None) -> Outcome:
     """Lint what ``options`` ask for.
 
-    ``stdin`` is the source text that the path ``-`` stands for. ``progress`` is told how many findings have been
-    probed, and of how many: that is what takes time.
+    ``stdin`` is the source text that the path ``-`` stands for. ``progress`` is told what is being done.
 
     Raises:
+        DeviceUnusable: the probe is to run on a device that is not there.
         UnknownSelector: a rule named on the command line does not exist.
     """
+    clock = [time.monotonic()]
     # 1. Which files.
-    configurations = Configurations()
+    progress("looking for files")
+    configurations = Configurations(Path(options.config) if options.config is not None else None, options.isolated)
     named = [path for path in options.paths if path != STDIN]
-    discovery = discover(named, configurations, options.force_exclude)
+    discovery = discover(named, configurations, options.force_exclude, options.exclude)
     files, contents, stdin_path = discovery.files, {}, None
     if stdin is not None:
         stdin_path = Path(os.path.abspath(options.stdin_filename or STDIN))
         contents = {stdin_path: stdin}
         files = tuple(sorted({*files, stdin_path}))
 
+    notebooks, unread = _notebooks(files, contents)
+    files = tuple(path for path in files if path not in {Path(problem.path) for problem in unread})
+
     # 2. Which rules apply to which of them.
     selection = RuleSelection(options.selectors, configurations, installed_warp)
     selection.check(files)
 
     # 3. What is in them.
-    project = open_project(_import_roots(named))
+    progress(f"reading {len(files)} files")
+    project = open_project(_import_roots(named, files, configurations))
     analyses = analyse_files(files, project, contents, options.jobs or available_cpus(), selection.wanted)
 
     # 4. What the rules make of it.
     findings = selection.findings(fact for analysis in analyses for fact in analysis.facts)
 
-    # 5. Whether it is so.
-    governing = configurations.nearest(_common_folder(options.paths))
-    rules = selection.rules_of(findings)
-    findings = _probed(findings, rules, project, options, governing, progress)
+    texts = _texts(analyses, project, contents)
+    suppressed = 0
+    if options.ignores:
+        outcome = suppress(findings, texts, selection.looked_for)
+        suppressed = len(outcome.suppressed)
+        # What was not read to its end may hold what a comment is for.
+        broken = {analysis.path for analysis in analyses if analysis.problems}
+        facts = [fact for fact in outcome.facts if fact.kind != UNUSED or fact.location.path not in broken]
+        findings = in_order([*outcome.kept, *selection.findings(facts)])
+    baseline, everything = None, findings
+    if options.baseline is not None:
+        from warplint.baseline import Baseline
 
-    # 6. What to tell.
+        baseline = Baseline.read(options.baseline, new=options.write_baseline)
+        findings = findings if options.write_baseline else baseline.beyond(findings)
+
+    # 5. Whether it is so.
+    clock.append(time.monotonic())
+    listed = [finding for finding in findings if at_least(finding.severity, options.min_severity)]
+    rules = selection.rules_of(listed)
+    probed = _probed(listed, rules, project, options, configurations, progress)
+
+    unlisted = [finding for finding in findings if not at_least(finding.severity, options.min_severity)]
+    if baseline is not None:
+        looked_for = {path: selection.looked_for(path)[1] for path in texts if path != stdin_path}
+        standing = [finding for finding in probed if finding.evidence.verdict != "refuted"]
+        if options.write_baseline:
+            baseline.renew([*standing, *unlisted], looked_for)
+        else:
+            baseline.shrink(everything, looked_for)
+        # What was refuted when the baseline was written is not counted there, and is not new if it is refuted again.
+        new = {id(finding) for finding in baseline.beyond([*standing, *unlisted])}
+        probed = [finding for finding in probed if id(finding) in new or finding.evidence.verdict == "refuted"]
+        unlisted = [finding for finding in unlisted if id(finding) in new]
+
+    # 6. What to tell. Places in notebooks are told by their cells from here on.
+    if notebooks:
+        probed = [_in_cells(finding, notebooks) for finding in probed]
+    clock.append(time.monotonic())
     problems = [*discovery.problems, *configurations.problems, *selection.problems]
-    problems += [problem for analysis in analyses for problem in analysis.problems]
-    shown = [finding for finding in findings if options.show_refuted or finding.evidence.verdict != "refuted"]
+    problems += unread
+    for analysis in analyses:
+        book = notebooks.get(analysis.path)
+        problems += analysis.problems if book is None else map(book.problem, analysis.problems)
+    problems += baseline.problems if baseline is not None else []
+    shown = [finding for finding in probed if options.show_refuted or finding.evidence.verdict != "refuted"]
     report = Report(
         version=__version__,
-        warp_version=installed_warp() if findings or options.output_format == "json" else None,
+        warp_version=installed_warp() if findings or not _for_people(options) else None,
         findings=tuple(shown),
-        refuted=tuple(finding for finding in findings if finding not in shown),
+        refuted=tuple(finding for finding in probed if finding not in shown),
+        unlisted=len(unlisted),
+        suppressed=suppressed,
+        baselined=len(everything) - len(probed) - len(unlisted),
         problems=tuple(sorted(dict.fromkeys(problems), key=lambda problem: (problem.path, problem.line or 0))),
         files=files,
         rules=rules,
-        lines=lambda path: _lines(project, path, contents),
+        lines=lambda path: _lines(project, path, contents, notebooks),
     )
     tracebacks = {analysis.path: analysis.traceback for analysis in analyses if analysis.traceback is not None}
-    return Outcome(report, tracebacks)
+    failed = any(_fails(finding, options, configurations) for finding in (*report.standing, *unlisted))
+    account = _account(files, configurations, clock)
+    return Outcome(report, tracebacks, failed, account)
+
+
+def _account(files: Iterable[Path], configurations: Configurations, clock: Sequence[float]) -> tuple[str, ...]:
+    """Which configurations govern how many files, and how long it took."""
+    governed = Counter(configurations.nearest(path.parent).path for path in files)
+    lines = [
+        f"{displayed(path) if path is not None else 'no configuration'} governs {number} of the files"
+        for path, number in sorted(governed.items(), key=str)
+    ]
+    lines += [f"reading took {clock[1] - clock[0]:.2f} s", f"probing took {clock[2] - clock[1]:.2f} s"]
+    return tuple(lines)
+
+
+def _for_people(options: Options) -> bool:
+    return options.output_format in ("full", "concise") and not options.outputs
+
+
+def _fails(finding: Finding, options: Options, configurations: Configurations) -> bool:
+    """Whether a finding makes the run fail. Unless told otherwise, none does that is not even listed."""
+    threshold = options.fail_on or configurations.nearest(finding.location.path.parent).fail_on
+    if threshold is None:
+        threshold = "error" if options.min_severity == "error" else "warning"
+    return at_least(finding.severity, threshold)
+
+
+def catalogue_for(folder: str) -> tuple[tuple[Rule, ...], list[Problem]]:
+    """The rules that are known to files in a folder, and what is wrong with what says so."""
+    configurations = Configurations()
+    selection = RuleSelection(Selectors(), configurations, installed_warp)
+    rules = selection.known(configurations.nearest(Path(folder)))
+    return rules, [*configurations.problems, *selection.problems]
+
+
+def configured(path: str, config: str | None, isolated: bool) -> tuple[Configured, list[Problem]]:
+    """What holds for a file or folder, and what is wrong with what says so."""
+    from warplint.report.configured import Configured, Setting
+    from warplint.settings.keys import KEYS
+    from warplint.settings.shown import effective
+
+    absolute = Path(os.path.abspath(path))
+    configurations = Configurations(Path(config) if config is not None else None, isolated)
+    governing = configurations.nearest(absolute if absolute.is_dir() else absolute.parent)
+    selection = RuleSelection(Selectors(), configurations, installed_warp)
+    applied, ignored = selection.applied(governing), selection.ignored_in(absolute)
+    settings = []
+    for key, known in KEYS.items():
+        value, tables = effective(governing, key)
+        settings.append(Setting(key, value, known.default, tuple(displayed(table.path) for table in tables)))
+    rules = [
+        (rule, applied.severities.get(rule.id, rule.severity))
+        for rule in applied.rules
+        if rule.id in applied.selected - ignored
+    ]
+    files = tuple(displayed(table.path) for table in governing.tables)
+    problems = [*configurations.problems, *selection.problems]
+    if not absolute.exists():
+        problems.append(Problem(displayed(absolute), "no such file or folder; check the path"))
+    return Configured(displayed(absolute), files, tuple(settings), tuple(rules)), problems
 
 
 def installed_warp() -> str | None:
@@ -98,32 +219,65 @@ def installed_warp() -> str | None:
         return None
 
 
+def _texts(analyses: Iterable[FileAnalysis], project: Project, contents: Mapping[Path, bytes]) -> dict[Path, str]:
+    """The texts of the linted files that could be read."""
+    modules = [project.load(analysis.path, contents.get(analysis.path)) for analysis in analyses]
+    return {module.path: module.text for module in modules if isinstance(module, Module)}
+
+
 def _probed(
     findings: list[Finding],
     rules: Mapping[str, Rule],
     project: Project,
     options: Options,
-    governing: Configuration,
-    progress: Progress | None,
+    configurations: Configurations,
+    progress: Progress,
 ) -> list[Finding]:
-    """``findings`` with the evidence of a probe, unless the command line or the configuration turn it off."""
-    wanted = options.probe if options.probe is not None else governing.probe
-    places = [number for number, finding in enumerate(findings) if rules[finding.rule].probe.kind != "none"]
+    """``findings`` with the evidence of a probe, unless the command line or their configuration turn it off."""
+    findings, places = list(findings), []
+    for number, finding in enumerate(findings):
+        configured = configurations.nearest(finding.location.path.parent).probe
+        if rules[finding.rule].probe.kind == "none":
+            continue
+        if (configured if options.probe is None else options.probe) is False:
+            findings[number] = replace(finding, evidence=Evidence("unprobed", "the probe is turned off"))
+        else:
+            places.append(number)
     if not places:
         return findings
-    findings = list(findings)
-    if wanted is False:
-        off = Evidence("unprobed", "the probe is turned off")
-        for number in places:
-            findings[number] = replace(findings[number], evidence=off)
-        return findings
-    from warplint.probe import ProbeOptions, probe
+    from warplint.probe import NoDevice, ProbeOptions, probe
 
-    probe_options = ProbeOptions(device=options.device or governing.device or "auto")
-    evidence = probe([findings[number] for number in places], project, probe_options, progress)
+    # One run of the probe is on one device.
+    governing = configurations.nearest(_common_folder(options.paths))
+    device = options.device or governing.device or "auto"
+    with _cache_folder(options) as cache:
+        probe_options = ProbeOptions(device=device, cache_dir=cache)
+        try:
+            evidence = probe(
+                [findings[number] for number in places],
+                project,
+                probe_options,
+                lambda done, total: progress(f"probing {done} of {total}"),
+            )
+        except NoDevice as error:
+            raise DeviceUnusable(
+                f"the device `{device}` cannot be used: {error}; `--device auto` uses what there is"
+            ) from error
     for number, seen in zip(places, evidence, strict=True):
         findings[number] = replace(findings[number], evidence=seen)
     return findings
+
+
+@contextmanager
+def _cache_folder(options: Options) -> Iterator[Path | None]:
+    """Where compiled kernels are kept: None for the usual place."""
+    if options.cache:
+        yield None if options.cache_dir is None else Path(options.cache_dir)
+        return
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory(prefix="warplint-") as folder:
+        yield Path(folder)
 
 
 def _common_folder(paths: Iterable[str]) -> Path:
@@ -138,15 +292,55 @@ def _common_folder(paths: Iterable[str]) -> Path:
         return Path.cwd()
 
 
-def _import_roots(named: Iterable[str]) -> tuple[Path, ...]:
-    """Where absolute imports are looked for, besides each file's own package: the current folder and those named."""
-    folders = [os.path.abspath(path) for path in named if os.path.isdir(path)]
-    candidates = [os.getcwd(), os.path.join(os.getcwd(), "src"), *folders]
-    candidates += [os.path.join(folder, "src") for folder in folders]
+def _import_roots(named: Iterable[str], files: Iterable[Path], configurations: Configurations) -> tuple[Path, ...]:
+    """Where absolute imports are looked for, besides each file's own package: the ``src`` folders of what governs the
+    files, else the folder of the configuration, the current folder and those named, each with its ``src``."""
+    candidates: list[str] = []
+    unsaid = [os.getcwd(), *(os.path.abspath(path) for path in named if os.path.isdir(path))]
+    for configuration in dict.fromkeys(configurations.nearest(folder) for folder in {path.parent for path in files}):
+        if configuration.value("src") is not None:
+            candidates += map(str, configuration.folders("src"))
+        elif configuration.path is not None:
+            unsaid.append(str(configuration.path.parent))
+    for folder in unsaid:
+        candidates += [folder, os.path.join(folder, "src")]
     return tuple(Path(folder) for folder in dict.fromkeys(candidates) if os.path.isdir(folder))
 
 
-def _lines(project: Project, path: Path, contents: Mapping[Path, bytes]) -> list[str]:
-    """The lines of a file; none if it cannot be read any more."""
+def _notebooks(files: Iterable[Path], contents: dict[Path, bytes]) -> tuple[dict[Path, Notebook], list[Problem]]:
+    """The notebooks among ``files``, whose Python text goes to ``contents``, and the problems of those without any."""
+    paths = [path for path in files if path.suffix == ".ipynb"]
+    if not paths:
+        return {}, []
+    from warplint.source.notebooks import read_notebook
+
+    found: dict[Path, Notebook] = {}
+    problems: list[Problem] = []
+    for path in paths:
+        book = read_notebook(path, contents.get(path))
+        if isinstance(book, Problem):
+            problems.append(book)
+        else:
+            found[path] = book
+            contents[path] = book.text.encode("utf-8", "surrogatepass")
+    return found, problems
+
+
+def _in_cells(finding: Finding, notebooks: Mapping[Path, Notebook]) -> Finding:
+    def place(location: Location) -> Location:
+        book = notebooks.get(location.path)
+        return location if book is None else book.place(location)
+
+    labels = tuple(replace(label, location=place(label.location)) for label in finding.fact.labels)
+    return replace(finding, fact=replace(finding.fact, location=place(finding.location), labels=labels))
+
+
+def _lines(
+    project: Project, path: Path, contents: Mapping[Path, bytes], notebooks: Mapping[Path, Notebook]
+) -> list[str]:
+    """The lines of a file or a cell; none if it cannot be read any more."""
+    file, cell = file_and_cell(path)
+    if cell is not None and file in notebooks:
+        return notebooks[file].lines(cell)
     module = project.load(path, contents.get(path))
     return module.lines if isinstance(module, Module) else []

@@ -1,24 +1,43 @@
-"""Which rules apply to which file, and what they make of its facts."""
+"""Which rules apply to which file, how severe they are there, and what they make of its facts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
-from warplint.ir.facts import Fact, Finding, Problem
+from warplint.ir.facts import Fact, Finding, Problem, Severity
 from warplint.ir.spans import displayed
 from warplint.settings.configuration import DEFAULTS, Configuration, Configurations
 from warplint.settings.options import Selectors
 
 if TYPE_CHECKING:
     from warplint.catalogue.loading import Catalogue
+    from warplint.catalogue.matching import Matcher
     from warplint.catalogue.rule import Rule
+
+_RULE_KEYS = ("select", "extend-select", "ignore", "per-file-ignores", "severity", "extend-rules")
+
+
+def in_order(findings: Iterable[Finding]) -> list[Finding]:
+    """By path, place and rule."""
+    return sorted(findings, key=lambda finding: (str(finding.location.path), finding.location.span, finding.rule))
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What a configuration and the command line make of the rules: which apply, which of them were selected by their
+    own id or name, and severities that differ."""
+
+    rules: tuple[Rule, ...]
+    selected: frozenset[str]
+    named: frozenset[str]
+    severities: Mapping[str, Severity]
 
 
 class RuleSelection:
-    """The rules for each file. The catalogue is read when it is first needed, which is never for a clean file."""
+    """The rules for each file. A catalogue is read when it is first needed, which is never for a clean file."""
 
     def __init__(
         self, command_line: Selectors, configurations: Configurations, warp_version: Callable[[], str | None]
@@ -26,8 +45,19 @@ class RuleSelection:
         self._command_line = command_line
         self._configurations = configurations
         self._warp_version = warp_version
-        self._by_configuration: dict[Configuration, tuple[frozenset[str], frozenset[str]]] = {}
-        self.problems: list[Problem] = []
+        self._by_configuration: dict[Configuration, Applied] = {}
+        self._catalogues: dict[tuple[Path, ...], Catalogue] = {}
+        self._matchers: dict[tuple[Path, ...], Matcher] = {}
+        self._file_ignores: dict[tuple[Configuration, tuple[str, ...]], frozenset[str]] = {}
+        self._problems: list[Problem] = []
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What is wrong with the rule files that were read, and with what configurations say about rules."""
+        found = list(self._problems)
+        for matcher in self._matchers.values():
+            found += matcher.problems
+        return found
 
     def check(self, files: Iterable[Path]) -> None:
         """See to it that every rule named on the command line, and in the configurations of ``files``, exists.
@@ -35,12 +65,13 @@ class RuleSelection:
         Raises:
             UnknownSelector: one named on the command line does not. (In a configuration, that is a problem.)
         """
+        folders = {path.parent for path in files}
+        configurations = dict.fromkeys(self._configurations.nearest(folder) for folder in folders)
         if self._command_line:
-            self._selected(DEFAULTS)
-        for folder in {path.parent for path in files}:
-            configuration = self._configurations.nearest(folder)
-            if configuration.selectors:
-                self._selected(configuration)
+            self._check_command_line(list(configurations) or [DEFAULTS])
+        for configuration in configurations:
+            if any(configuration.given(key) for key in _RULE_KEYS):
+                self.applied(configuration)
 
     def findings(self, facts: Iterable[Fact]) -> list[Finding]:
         """What the rules that apply make of ``facts``, by path, place and rule."""
@@ -48,15 +79,12 @@ class RuleSelection:
         for fact in facts:
             configuration = self._configurations.nearest(fact.location.path.parent)
             by_configuration.setdefault(configuration, []).append(fact)
-        if not by_configuration:
-            return []
-        from warplint.catalogue.matching import Matcher
-
-        matcher = Matcher(self._catalogue.rules, self._warp_version())
         found: list[Finding] = []
         for configuration, some in by_configuration.items():
-            found += matcher.findings(some, *self._selected(configuration))
-        return sorted(found, key=lambda finding: (str(finding.location.path), finding.location.span, finding.rule))
+            applied = self.applied(configuration)
+            matched = self._matcher(configuration).findings(some, applied.selected, applied.named, applied.severities)
+            found += [finding for finding in matched if finding.rule not in self.ignored_in(finding.location.path)]
+        return in_order(found)
 
     def wanted(self, facts: Iterable[Fact]) -> list[Fact]:
         """Those of ``facts`` that some rule makes a finding of."""
@@ -64,54 +92,105 @@ class RuleSelection:
 
     def rules_of(self, findings: Iterable[Finding]) -> Mapping[str, Rule]:
         """The rules of ``findings`` by id."""
-        wanted = {finding.rule for finding in findings}
-        return {rule.id: rule for rule in self._catalogue.rules if rule.id in wanted} if wanted else {}
+        found: dict[str, Rule] = {}
+        for finding in findings:
+            if finding.rule not in found:
+                configuration = self._configurations.nearest(finding.location.path.parent)
+                found |= {rule.id: rule for rule in self.applied(configuration).rules if rule.id == finding.rule}
+        return found
 
-    @cached_property
-    def _catalogue(self) -> Catalogue:
-        from warplint.catalogue.loading import load_catalogue
+    def looked_for(self, path: Path) -> tuple[tuple[Rule, ...], frozenset[str]]:
+        """All rules that are known for a file, and the ids of those that apply to it."""
+        applied = self.applied(self._configurations.nearest(path.parent))
+        return applied.rules, applied.selected - self.ignored_in(path)
 
-        catalogue, problems = load_catalogue()
-        self.problems += problems
-        return catalogue
+    def known(self, configuration: Configuration) -> tuple[Rule, ...]:
+        """All rules that are known under a configuration."""
+        return self._catalogue(configuration).rules
 
-    def _selected(self, configuration: Configuration) -> tuple[frozenset[str], frozenset[str]]:
-        """The ids of the rules that apply under ``configuration``, and of those that are selected one by one."""
+    def applied(self, configuration: Configuration) -> Applied:
+        """What applies under a configuration, leaving ``per-file-ignores`` aside."""
         known = self._by_configuration.get(configuration)
         if known is None:
-            known = self._by_configuration[configuration] = self._select(configuration)
+            known = self._by_configuration[configuration] = self._apply(configuration)
         return known
 
-    def _select(self, configuration: Configuration) -> tuple[frozenset[str], frozenset[str]]:
-        from warplint.catalogue.selecting import Layer, apply_selectors, named
+    def ignored_in(self, path: Path) -> frozenset[str]:
+        """The ids of the rules that ``per-file-ignores`` takes away from a file."""
+        configuration = self._configurations.nearest(path.parent)
+        words = configuration.ignored_in(path)
+        if not words:
+            return frozenset()
+        key = (configuration, words)
+        if key not in self._file_ignores:
+            from warplint.catalogue.selecting import meant
 
-        file, line = self._known(configuration), self._command_line
+            rules = self.applied(configuration).rules
+            ids = {code for word in words for code in meant(word, rules)}
+            self._file_ignores[key] = frozenset(ids)
+        return self._file_ignores[key]
+
+    def _check_command_line(self, configurations: list[Configuration]) -> None:
+        """A rule of the user's own is known where ``extend-rules`` of some file leads to it."""
+        from warplint.catalogue.selecting import UnknownSelector, problem_with
+
+        line = self._command_line
+        for word in (*(line.select or ()), *line.extend_select, *line.ignore):
+            problems = [problem_with(word, self._catalogue(some).rules) for some in configurations]
+            if None not in problems:
+                raise UnknownSelector(problems[0])
+
+    def _catalogue(self, configuration: Configuration) -> Catalogue:
+        folders = configuration.folders("extend-rules")
+        if folders not in self._catalogues:
+            from warplint.catalogue.loading import built_in_folder, load_catalogue
+
+            self._catalogues[folders], problems = load_catalogue((built_in_folder(), *folders))
+            self._problems += problems
+        return self._catalogues[folders]
+
+    def _matcher(self, configuration: Configuration) -> Matcher:
+        folders = configuration.folders("extend-rules")
+        if folders not in self._matchers:
+            from warplint.catalogue.matching import Matcher
+
+            self._matchers[folders] = Matcher(self._catalogue(configuration).rules, self._warp_version())
+        return self._matchers[folders]
+
+    def _apply(self, configuration: Configuration) -> Applied:
+        from warplint.catalogue.selecting import Layer, apply_selectors, meant, named, problem_with
+
+        rules = self._catalogue(configuration).rules
+        self._complain_about_words(configuration, rules)
+        line = self._command_line
+        layers = list(configuration.selectors)
         if line.select is not None:
             # A selection on the command line replaces the one in the file, not what the file ignores.
-            file = Selectors(ignore=file.ignore)
-        layers = [
-            Layer((*(part.select or ()), *part.extend_select), part.ignore, only=part.select is not None)
-            for part in (file, line)
-        ]
-        return apply_selectors(self._catalogue.rules, layers), named(self._catalogue.rules, layers)
+            layers = [Selectors(ignore=layer.ignore) for layer in layers]
 
-    def _known(self, configuration: Configuration) -> Selectors:
-        """The selectors of a configuration without the words that select nothing, which are complained about."""
+        def known(words: Iterable[str]) -> tuple[str, ...]:
+            return tuple(word for word in words if problem_with(word, rules) is None)
+
+        asked = [
+            Layer(known((*(part.select or ()), *part.extend_select)), known(part.ignore), only=part.select is not None)
+            for part in (*layers, line)
+        ]
+        severities: dict[str, tuple[int, int, str]] = {}  # rule id -> (exactness, number of the table, severity)
+        for number, table in enumerate(configuration.severities):
+            for word, severity in table.items():
+                for code, exactness in meant(word, rules).items():
+                    severities[code] = max(severities.get(code, (-1, -1, "")), (exactness, number, severity))
+        chosen = {code: cast(Severity, found[2]) for code, found in severities.items()}
+        return Applied(rules, apply_selectors(rules, asked), named(rules, asked), chosen)
+
+    def _complain_about_words(self, configuration: Configuration, rules: tuple[Rule, ...]) -> None:
         from warplint.catalogue.selecting import problem_with
 
-        def known(words: tuple[str, ...], key: str) -> tuple[str, ...]:
-            good = []
-            for word in words:
-                message = problem_with(word, self._catalogue.rules)
-                if message is None:
-                    good.append(word)
-                else:
-                    self.problems.append(Problem(displayed(configuration.path or Path()), f"`{key}`: {message}"))
-            return tuple(good)
-
-        written = configuration.selectors
-        return Selectors(
-            select=known(written.select, "select") if written.select is not None else None,
-            extend_select=known(written.extend_select, "extend-select"),
-            ignore=known(written.ignore, "ignore"),
-        )
+        for table in configuration.tables:
+            for key in ("select", "extend-select", "ignore", "severity", "per-file-ignores"):
+                value: Any = table.values.get(key, ())
+                lists = value.values() if key == "per-file-ignores" and isinstance(value, Mapping) else [value]
+                for word in (str(word) for words in lists for word in words):
+                    message = problem_with(word, rules)
+                    if message is not None:
+                        self._problems.append(Problem(displayed(table.path), f"`{key}`: {message}"))

@@ -127,8 +127,20 @@ def test_findings_are_sorted_by_place() -> None:
 
 
 def test_a_message_that_quotes_what_facts_do_not_have() -> None:
-    with pytest.raises(ValueError, match="quotes 'target', which facts of kind `value-forgotten` do not have"):
-        findings(replace(fact(), attributes={"operator": "*", "active": True}))
+    matcher = Matcher([RULE], None)
+    bare = replace(fact(), attributes={"operator": "*", "active": True})
+    assert matcher.findings([bare, bare], frozenset({RULE.id})) == []
+    (problem,) = matcher.problems
+    assert (problem.path, problem.message) == (
+        "WP199.yaml",
+        "facts of kind `value-forgotten` have no `target` for the message to quote; they have `{active}`, `{operator}`",
+    )
+
+
+@pytest.mark.parametrize(("reach", "expected"), [("taped", "warning"), ("library", "info"), ("untaped", "info")])
+def test_a_severity_of_the_user_is_weakened_as_well(reach: Reach, expected: str) -> None:
+    (found,) = Matcher([RULE], None).findings([fact(reach=reach)], frozenset({RULE.id}), {RULE.id: "warning"})
+    assert found.severity == expected
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,26 @@ from pathlib import Path
 
 import pytest
 from command import Command, run_warplint
+from programs import CARRIED, CLEAN, IN_PLACE
 
 
 @pytest.fixture
 def warplint(tmp_path: Path) -> Command:
     """``python -m warplint`` in the test's own folder, or in ``cwd``."""
     return partial(run_warplint, cwd=tmp_path)
+
+
+@pytest.fixture
+def lint(warplint: Command) -> Command:
+    """A static run with concise output."""
+    return partial(warplint, "--no-probe", "--output-format", "concise")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """WP101 in ``light.py``, WP104 in ``sub/plan.py``, and a clean file."""
+    (tmp_path / "light.py").write_text(IN_PLACE)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub/plan.py").write_text(CARRIED)
+    (tmp_path / "clean.py").write_text(CLEAN)
+    return tmp_path

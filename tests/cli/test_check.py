@@ -12,35 +12,9 @@ from pathlib import Path
 
 import pytest
 from command import Command, environment
+from linting import LIGHT, PLAN, hits
 from programs import CARRIED, CLEAN, IN_PLACE
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    (tmp_path / "light.py").write_text(IN_PLACE)
-    (tmp_path / "sub").mkdir()
-    (tmp_path / "sub/plan.py").write_text(CARRIED)
-    (tmp_path / "clean.py").write_text(CLEAN)
-    return tmp_path
-
-
-def hits(done: subprocess.CompletedProcess[str]) -> list[str]:
-    """``path:line code`` of the findings in concise output."""
-    lines = [line for line in done.stdout.splitlines() if "] " in line]
-    return [f"{line.split(':')[0]}:{line.split(':')[1]} {line.split(' ')[1]}" for line in lines]
-
-
-@pytest.fixture
-def lint(warplint: Command):  # type: ignore[no-untyped-def]
-    """A static run with concise output."""
-
-    def run(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
-        return warplint("--no-probe", "--output-format", "concise", *arguments, **options)
-
-    return run
-
-
-LIGHT, PLAN = "light.py:7 WP101", "sub/plan.py:8 WP104"
+from terminals import on_a_terminal
 
 
 class TestPaths:
@@ -284,25 +258,10 @@ class TestColor:
         ("variables", "colored"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
     )
     def test_on_a_terminal(self, project: Path, variables: dict[str, str], colored: bool) -> None:
-        pty = pytest.importorskip("pty")
-        parent, child = pty.openpty()
-        inherited = {key: value for key, value in environment().items() if key != "NO_COLOR"}
-        env = {**inherited, "TERM": "xterm", **variables}
-        command = [sys.executable, "-m", "warplint", "--no-probe", "light.py"]
-        with subprocess.Popen(command, cwd=project, stdout=child, stderr=child, env=env) as process:
-            os.close(child)
-            output = b""
-            while True:
-                try:
-                    piece = os.read(parent, 65536)
-                except OSError:  # Linux's way to say that the other end is closed
-                    break
-                if not piece:
-                    break
-                output += piece
-            os.close(parent)
-        assert process.returncode == 1
-        assert (b"\x1b[" in output) == colored
+        pytest.importorskip("pty")
+        status, output = on_a_terminal("--no-probe", "light.py", cwd=project, **variables)
+        assert status == 1
+        assert ("\x1b[" in output) == colored
 
 
 class TestManyFiles:
@@ -358,6 +317,9 @@ def test_json(project: Path, warplint: Command) -> None:
         "inconclusive": 0,
         "unprobed": 2,
         "refuted": 0,
+        "unlisted": 0,
+        "suppressed": 0,
+        "baselined": 0,
         "errors": 1,
     }
 

@@ -2,13 +2,76 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 from command import Command
+from own_rule import OWN_RULE
 
+from warplint.arguments import SYMPTOM_NAMES
 from warplint.catalogue.loading import load_catalogue
-from warplint.catalogue.rule import Rule
+from warplint.catalogue.rule import HARMLESS_SYMPTOMS, SYMPTOMS, Rule
 
 RULES = load_catalogue()[0].rules
+
+
+class TestRules:
+    def test_the_table(self, warplint: Command) -> None:
+        done = warplint("rules")
+        assert done.stdout == warplint("explain").stdout
+        assert [line.split() for line in done.stdout.splitlines()] == [
+            [rule.id, rule.name, rule.severity, rule.family] for rule in RULES
+        ]
+
+    def test_json(self, warplint: Command) -> None:
+        rows = json.loads(warplint("rules", "--output-format", "json").stdout)
+        assert [(row["id"], row["warp"], row["symptoms"]) for row in rows] == [
+            (rule.id, rule.warp, list(rule.symptoms)) for rule in RULES
+        ]
+        assert all(row["fix"]["help"] and row["why"] and row["message"] for row in rows)
+
+    def test_own_rules_are_among_them(self, tmp_path: Path, warplint: Command) -> None:
+        (tmp_path / "our").mkdir()
+        (tmp_path / "our/ACME001.yaml").write_text(OWN_RULE)
+        (tmp_path / "warplint.toml").write_text('extend-rules = ["our"]\n')
+        assert "ACME001  no-in-place-anything" in warplint("rules").stdout
+        assert warplint("explain", "acme001").stdout.startswith("# ACME001 no-in-place-anything\n")
+        (tmp_path / "our/ACME001.yaml").write_text("[")
+        broken = warplint("rules")
+        assert (broken.returncode, "our/ACME001.yaml:2:1: broken YAML" in broken.stderr) == (2, True)
+
+
+def test_all_pages(warplint: Command) -> None:
+    text = warplint("explain", "--all").stdout
+    titles = [line for line in text.splitlines() if line.startswith("# ") and line.split()[1] in {r.id for r in RULES}]
+    assert titles == [f"# {rule.id} {rule.name}" for rule in RULES]
+
+
+class TestSymptoms:
+    def test_names_and_data_agree(self) -> None:
+        assert set(SYMPTOM_NAMES) == {*SYMPTOMS, *HARMLESS_SYMPTOMS}
+
+    @pytest.mark.parametrize(
+        "rule",
+        [rule for rule in RULES if rule.family != "suppression" and rule.probe.kind != "compile"],
+        ids=lambda rule: rule.id,
+    )
+    def test_every_rule_about_gradients_has_one(self, rule: Rule) -> None:
+        assert rule.symptoms
+
+    @pytest.mark.parametrize("symptom", SYMPTOM_NAMES)
+    def test_one_leads_to_its_rules(self, warplint: Command, symptom: str) -> None:
+        done = warplint("explain", "--symptom", symptom)
+        assert done.returncode == 0
+        heads = [line[3:].split()[0] for line in done.stdout.splitlines() if line.startswith("## ")]
+        assert heads == [rule.id for rule in RULES if symptom in rule.symptoms]
+        assert done.stdout.startswith(f"# {symptom}\n\nThe gradient ")
+
+    @pytest.mark.parametrize("arguments", [["--symptom", "ugly"], ["--all", "WP104"], ["--symptom", "nan", "--all"]])
+    def test_wrong_calls(self, warplint: Command, arguments: list[str]) -> None:
+        done = warplint("explain", *arguments)
+        assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
 
 
 def test_by_code_and_by_name(warplint: Command) -> None:

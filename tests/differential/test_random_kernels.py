@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.differential.run import SELECTED, Outcome, outcomes
+from tests.differential.run import outcomes
 
 pytest.importorskip("warp")
 
@@ -14,16 +14,9 @@ SEED, COUNT = 9201, 150
 def test_verdicts_agree_with_finite_differences() -> None:
     decided = [outcome for outcome in outcomes(SEED, COUNT) if outcome.wrong is not None]
     assert len(decided) >= 0.9 * COUNT
-
-    def kinds(outcome: Outcome) -> set[str]:
-        return {fact.split(":")[0] for fact in outcome.facts}
-
-    # Kernels with facts of other kinds say nothing about the rules: those may be why they are wrong.
-    judged = [outcome for outcome in decided if kinds(outcome) <= SELECTED]
-    flagged = [outcome for outcome in judged if outcome.facts]
-    wrong = [outcome for outcome in judged if outcome.wrong]
-    assert len(flagged) >= 20 and len(wrong) >= 20
-    both = sum(bool(outcome.facts) for outcome in wrong)
-    # The two: a greatest value over nested loops, and a store that the next one undoes.
-    assert both / len(flagged) >= 25 / 27
-    assert both == len(wrong)
+    flagged = {outcome.name for outcome in decided if outcome.facts}
+    wrong = {outcome.name for outcome in decided if outcome.wrong}
+    assert len(flagged) >= 50 and len(wrong) >= 50
+    # One in a hundred is missed or flagged for nothing in large runs: right by coincidence, or not provable.
+    assert len(wrong - flagged) <= 1, f"missed: {wrong - flagged}"
+    assert len(flagged - wrong) <= 1, f"false alarms: {flagged - wrong}"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
-SHIPPED = ("pyproject.toml", "README.md", ".pre-commit-hooks.yaml", "warplint", "rules")
+SHIPPED = ("pyproject.toml", "README.md", ".pre-commit-hooks.yaml", "action.yml", "warplint", "rules")
 
 
 @pytest.fixture

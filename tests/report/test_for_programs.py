@@ -75,6 +75,9 @@ def test_json_holds_everything_about_a_finding(source: Source) -> None:
             "inconclusive": 0,
             "unprobed": 0,
             "refuted": 0,
+            "unlisted": 0,
+            "suppressed": 0,
+            "baselined": 0,
             "errors": 1,
         },
     }

@@ -10,7 +10,7 @@ from rendering import CONFIRMED, Source, finding, report
 
 from warplint.ir.facts import UNPROBED, Evidence, Label
 from warplint.report.full import render
-from warplint.report.snippets import shown_text, shown_width
+from warplint.report.snippets import LONGEST, shown_text, shown_width
 from warplint.report.style import Style
 
 LOOP = """\
@@ -190,3 +190,38 @@ def test_colours_change_nothing_but_colour(tmp_path: Path) -> None:
     assert "\x1b[" not in plain
     assert colored != plain
     assert re.sub(r"\x1b\[[\d;]*m", "", colored) == plain
+
+
+class TestLongLines:
+    """A line that is too long is cut around what is marked."""
+
+    def shown(self, tmp_path: Path, line: str, *marked: str) -> list[str]:
+        source = Source(tmp_path / "a.py", line)
+        labels = [Label(source.place(text), f"here {text[:3]}") for text in marked[1:]]
+        lines = block(finding(source.place(marked[0]), labels), sources=[source]).split("\n")
+        return lines[3 : 4 + len(marked)]
+
+    @pytest.mark.parametrize("before", ["", "a" * 40, "a" * 5000, "\t" * 100, "漢" * 300])
+    @pytest.mark.parametrize("after", ["", "b" * 40, "b" * 5000])
+    def test_the_mark_stays_under_its_text(self, tmp_path: Path, before: str, after: str) -> None:
+        code, marks = self.shown(tmp_path, f"{before}(p * x){after}", "(p * x)")
+        assert shown_width(code) <= LONGEST + len("1 | ......")
+        assert (len(code) < 60 or "..." in code) or len(before + after) < LONGEST
+        start = marks.index("^")
+        assert marks.count("^") == len("(p * x)")
+        assert shown_width(code[: code.index("(p * x)")]) == start
+
+    def test_what_is_short_enough_is_left_alone(self, tmp_path: Path) -> None:
+        line = "p = " + "x" * (LONGEST - 4)
+        assert self.shown(tmp_path, line, "p = ")[0] == f"1 | {line}"
+
+    def test_a_mark_that_is_longer_than_the_window_begins_in_it(self, tmp_path: Path) -> None:
+        code, marks = self.shown(tmp_path, "a" * 400 + "(" + "x" * 900 + ")", "(" + "x" * 900 + ")")
+        assert marks.strip("| ").startswith("^^^") and len(marks) <= LONGEST + len("1 | ......")
+        assert code[marks.index("^")] == "("
+
+    def test_marks_far_apart_keep_the_primary_one(self, tmp_path: Path) -> None:
+        code, first, second = self.shown(tmp_path, "left" + "a" * 700 + "right", "left", "right")
+        assert "left" in code and "right" not in code
+        assert first.endswith("^^^^")
+        assert second.endswith(" here rig") and len(second) <= LONGEST + 30

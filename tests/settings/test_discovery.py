@@ -180,9 +180,9 @@ class TestProblems:
     def test_a_malformed_exclude_pattern(self, tmp_path: Path) -> None:
         make(tmp_path, "a.py")
         (tmp_path / "warplint.toml").write_text('exclude = ["!"]\n')
-        discovery = found(tmp_path)
-        assert names(tmp_path, discovery) == ["a.py"]
-        assert "malformed pattern" in discovery.problems[0].message
+        configurations = Configurations()
+        assert names(tmp_path, discover([str(tmp_path)], configurations)) == ["a.py"]
+        assert "malformed pattern" in configurations.problems[0].message
 
 
 def test_odd_names_are_found(tmp_path: Path) -> None:

@@ -5,87 +5,22 @@ The effects of the kernels are those that kernel analysis finds: it is them that
 
 from __future__ import annotations
 
-import re
-import textwrap
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
-from conftest import HEADER
+from judged import judge
 
-from warplint import kernels
-from warplint.catalogue.loading import load_catalogue
-from warplint.catalogue.matching import Matcher
-from warplint.frontend import fast
 from warplint.ir.facts import Fact
-from warplint.source.project import Module, Project
-from warplint.tapes import analyse
 
-KERNELS = """
-@wp.kernel
-def halve(x: wp.array(dtype=float), y: wp.array(dtype=float)):
-    i = wp.tid()
-    y[i] = 0.5 * x[i]
-
-
-@wp.kernel
-def add(x: wp.array(dtype=float), y: wp.array(dtype=float)):
-    i = wp.tid()
-    wp.atomic_add(y, i, x[i])
-
-
-@wp.kernel
-def row(x: wp.array2d(dtype=float), t: int):
-    i = wp.tid()
-    x[t + 1, i] = x[t, i] * x[t, i]
-
-
-@wp.kernel
-def last(x: wp.array2d(dtype=float), t: int, loss: wp.array(dtype=float)):
-    wp.atomic_add(loss, 0, x[t, wp.tid()])
-
-
-@wp.kernel
-def scatter(x: wp.array(dtype=float), where: wp.array(dtype=int), y: wp.array(dtype=float)):
-    i = wp.tid()
-    y[where[i]] = x[i]
-
-
-n = 3
-x = wp.array(np.ones(n), dtype=float, requires_grad=True)
-a = wp.zeros_like(x)
-b = wp.zeros_like(x)
-loss = wp.zeros(1, dtype=float, requires_grad=True)
-tape = wp.Tape()
-"""
-_EXPECT = re.compile(r"#\s*expect:\s*(WP\d+)")
-RULES = [rule for rule in load_catalogue()[0].rules if rule.select.fact == "overwritten-before-sweep"]
+Run = Callable[[str], list[Fact]]
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Callable[[str], list[Fact]]:
-    """Analyse a program and hold what is found to its marks; gives back the facts."""
-
-    def check(body: str) -> list[Fact]:
-        text = HEADER + KERNELS + textwrap.dedent(body)
-        path = tmp_path / "program.py"
-        path.write_text(text)
-        project = Project(fast.read)
-        module = project.load(path)
-        assert isinstance(module, Module), module
-        found = list(analyse(project, module, partial(kernels.effects, project)))
-        findings = Matcher(RULES, "1.19.0").findings(found, frozenset(rule.id for rule in RULES))
-        marks = [
-            (match[1], number) for number, line in enumerate(text.split("\n"), 1) for match in _EXPECT.finditer(line)
-        ]
-        assert sorted((finding.rule, finding.location.span.line) for finding in findings) == sorted(marks)
-        return found
-
-    return check
-
-
-Run = Callable[[str], list[Fact]]
+def run(tmp_path: Path) -> Run:
+    """Analyse a program and hold what is found to its marks."""
+    return partial(judge, tmp_path, kinds={"overwritten-before-sweep"})
 
 
 def test_value_that_is_read_and_launched_over(run: Run) -> None:

@@ -22,6 +22,7 @@ FIX_SAFETIES = ("safe", "unsafe", "display")
 
 #: The families, by the digit that the codes of their rules begin with.
 FAMILIES = {
+    "0": "suppression",
     "1": "lost-value",
     "2": "overwritten-array",
     "3": "severed-chain",
@@ -29,6 +30,24 @@ FAMILIES = {
     "5": "non-finite-adjoint",
     "6": "custom-adjoint",
     "7": "contract",
+}
+
+#: What a person may see whose gradients are wrong, by the words that rules and ``warplint explain --symptom`` use.
+SYMPTOMS = {
+    "zero": "The gradient is exactly zero.",
+    "growing": "The gradient grows from one iteration to the next.",
+    "factor": "The gradient is off by an exact factor, such as 2.",
+    "nan": "The gradient is NaN or infinite, and the forward values are not.",
+    "subtle": "The gradient is somewhat wrong, and worse the more steps there are.",
+    "window": "The gradient of each window agrees with finite differences, that of the whole horizon does not.",
+}
+
+#: Symptoms that no defect explains, with what is behind them.
+HARMLESS_SYMPTOMS = {
+    "sparse": "The gradient is off at few elements, which depend on the data: at ties and where the function is not "
+    "smooth there is no gradient that finite differences could agree with. This is not a bug.",
+    "converged": "The gradient agrees with finite differences everywhere and the optimisation still fails: the "
+    "gradient is right. Look at the step size, the scale of the parameters and the objective.",
 }
 
 
@@ -142,3 +161,4 @@ class Rule:
     path: Path
     enabled: bool = True
     cases: tuple[Case, ...] = ()
+    symptoms: tuple[str, ...] = ()

@@ -74,6 +74,14 @@ def problem_with(word: str, rules: tuple[Rule, ...]) -> str | None:
     return None
 
 
+def meant(word: str, rules: tuple[Rule, ...]) -> dict[str, int]:
+    """The ids of the rules that ``word`` speaks of, each with how exactly; none for a word that selects no rule."""
+    try:
+        return _matches(word, rules)
+    except UnknownSelector:
+        return {}
+
+
 def _matches(word: str, rules: tuple[Rule, ...]) -> dict[str, int]:
     """The ids of the rules that ``word`` speaks of, each with how exactly."""
     name, code = word.strip().lower(), word.strip().upper()
@@ -91,5 +99,5 @@ def _matches(word: str, rules: tuple[Rule, ...]) -> dict[str, int]:
             return found
     known = [*(rule.id for rule in rules), *(rule.name for rule in rules), *FAMILIES.values()]
     close = difflib.get_close_matches(code, known, n=1) or difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean `{close[0]}`?" if close else "`warplint explain` lists the rules"
+    hint = f"did you mean `{close[0]}`?" if close else "`warplint rules` lists them"
     raise UnknownSelector(f"unknown rule `{word.strip()}`; {hint}")

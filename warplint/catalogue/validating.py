@@ -18,6 +18,7 @@ from warplint.catalogue.rule import (
     FIX_SAFETIES,
     PROBES,
     SEVERITIES,
+    SYMPTOMS,
     Case,
     Condition,
     Example,
@@ -32,11 +33,11 @@ from warplint.catalogue.versions import VersionRange
 from warplint.ir.facts import Confidence, Severity
 from warplint.ir.kinds import KINDS
 
-_ID = re.compile(r"[A-Z]{2,12}[0-9]{3}")
-_KEBAB = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
-_ATTRIBUTE = re.compile(r"[a-z][a-z0-9_]*")
+ID = re.compile(r"[A-Z]{2,12}[0-9]{3}")
+KEBAB = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+ATTRIBUTE = re.compile(r"[a-z][a-z0-9_]*")
 
-_REQUIRED = (
+REQUIRED = (
     "id",
     "name",
     "family",
@@ -51,7 +52,7 @@ _REQUIRED = (
     "references",
     "examples",
 )
-_OPTIONAL = ("enabled", "cases")
+OPTIONAL = ("enabled", "cases", "symptoms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +131,12 @@ def build_rule(document: object, path: Path, kinds: Mapping[str, frozenset[str]]
     ``kinds`` are the kinds of facts that there are, and their attributes.
     """
     check = _Checker()
-    values = check.mapping(document, (), _REQUIRED, _OPTIONAL)
+    values = check.mapping(document, (), REQUIRED, OPTIONAL)
     if not isinstance(document, dict):
-        return (Mistake((), f"a rule file is a mapping with the keys {_listed(_REQUIRED)}"),)
+        return (Mistake((), f"a rule file is a mapping with the keys {_listed(REQUIRED)}"),)
     rule = Rule(
-        id=check.matching(values, "id", _ID, "capital letters and three digits, as `WP101`"),
-        name=check.matching(values, "name", _KEBAB, "words in lower case joined by `-`"),
+        id=check.matching(values, "id", ID, "capital letters and three digits, as `WP101`"),
+        name=check.matching(values, "name", KEBAB, "words in lower case joined by `-`"),
         family=_family(check, values),
         severity=cast(Severity, check.choice(values, "severity", SEVERITIES)),
         confidence=cast(Confidence, check.choice(values, "confidence", CONFIDENCES)),
@@ -150,6 +151,7 @@ def build_rule(document: object, path: Path, kinds: Mapping[str, frozenset[str]]
         path=path,
         enabled=_enabled(check, values),
         cases=_cases(check, values),
+        symptoms=_symptoms(check, values),
     )
     _known(check, rule, kinds)
     return tuple(check.mistakes) or rule
@@ -206,7 +208,7 @@ def _selection(check: _Checker, values: Mapping[str, object]) -> Selection:
     if "select" not in values:
         return Selection("")
     select = check.mapping(values["select"], ("select",), ("fact",), ("where",))
-    fact = check.matching(select, "fact", _KEBAB, "words in lower case joined by `-`", ("select",))
+    fact = check.matching(select, "fact", KEBAB, "words in lower case joined by `-`", ("select",))
     return Selection(fact, _where(check, select.get("where", {}), ("select", "where")))
 
 
@@ -217,7 +219,7 @@ def _where(check: _Checker, where: object, outer: tuple[str, ...]) -> Mapping[st
     conditions = {}
     for name, condition in where.items():
         keys = (*outer, str(name))
-        if not isinstance(name, str) or not _ATTRIBUTE.fullmatch(name):
+        if not isinstance(name, str) or not ATTRIBUTE.fullmatch(name):
             check.complain(keys, "is not the name of an attribute: lower case, digits and `_`")
             continue
         conditions[name] = _condition(check, condition, keys)
@@ -290,7 +292,7 @@ def _message(check: _Checker, values: Mapping[str, object]) -> str:
         return message
     for _, name, format_spec, conversion in fields:
         # Nothing but plain names: `{x.__class__}` would reach into the fact's values.
-        if name is not None and (not _ATTRIBUTE.fullmatch(name) or format_spec or conversion):
+        if name is not None and (not ATTRIBUTE.fullmatch(name) or format_spec or conversion):
             written = name + (f"!{conversion}" if conversion else "") + (f":{format_spec}" if format_spec else "")
             check.complain(("message",), f"has the placeholder `{{{written}}}`; use the bare name of an attribute")
     return message
@@ -304,7 +306,7 @@ def _fix(check: _Checker, values: Mapping[str, object]) -> Fix:
     return Fix(
         kind=check.choice(fix, "kind", FIX_KINDS, outer),
         safety=check.choice(fix, "safety", FIX_SAFETIES, outer),
-        recipe=check.matching(fix, "recipe", _KEBAB, "words in lower case joined by `-`", outer),
+        recipe=check.matching(fix, "recipe", KEBAB, "words in lower case joined by `-`", outer),
         help=check.text(fix, "help", outer),
     )
 
@@ -345,6 +347,14 @@ def _examples(check: _Checker, values: Mapping[str, object]) -> tuple[Example, .
         if not any(example.bad == bad for example in examples):
             check.complain(("examples",), f"must have at least one `{kind}` example")
     return tuple(examples)
+
+
+def _symptoms(check: _Checker, values: Mapping[str, object]) -> tuple[str, ...]:
+    value = values.get("symptoms", [])
+    if not isinstance(value, list) or any(item not in SYMPTOMS for item in value):
+        check.complain(("symptoms",), f"must be a list of {_listed(SYMPTOMS)}, not {value!r}")
+        return ()
+    return tuple(value)
 
 
 def _enabled(check: _Checker, values: Mapping[str, object]) -> bool:

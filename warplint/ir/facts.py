@@ -14,6 +14,13 @@ Confidence = Literal["high", "medium", "low"]
 Verdict = Literal["confirmed", "refuted", "inconclusive", "unprobed"]
 Reach = Literal["taped", "library", "untaped"]
 
+_RANKS = {"info": 0, "warning": 1, "error": 2, "never": 3}
+
+
+def at_least(severity: str, threshold: str) -> bool:
+    """Whether a severity reaches a threshold: another one, or ``never``, which none reaches."""
+    return _RANKS[severity] >= _RANKS[threshold]
+
 
 @dataclass(frozen=True, slots=True)
 class Label:
@@ -48,7 +55,8 @@ class Evidence:
 
     Keys used in ``numbers``: ``tape``, ``finite_difference``, ``estimated_error`` (floats: the directional
     derivatives at the worst input), ``inputs`` (how many input sets were compared), ``input``
-    (the name of the differentiated argument).
+    (the name of the differentiated argument), ``steps`` and ``differences`` (step sizes and the central difference at
+    each).
     """
 
     verdict: Verdict

@@ -41,10 +41,15 @@ KINDS: Mapping[str, frozenset[str]] = {
     "backward-disabled": frozenset({"kernel", "source", "target", "input"}),
     "backward-twice": frozenset({"parameter", "loss"}),
     "gradient-not-zeroed": frozenset({"parameter", "loss"}),
+    "host-round-trip": frozenset({"array", "source", "input"}),
     "launch-not-recorded": frozenset({"kernel", "source", "target", "input"}),
     "loss-not-on-tape": frozenset({"loss", "input"}),
     "missing-requires-grad": frozenset({"array", "allocator", "input", "loss", "writer", "reader", "explicit"}),
     "overwritten-before-sweep": frozenset({"array", "reader", "writer", "by", "loss", "during"}),
+    "stale-gradient": frozenset({"parameter", "loss"}),
     "tape-re-entered": frozenset({"parameter", "loss"}),
     "window-backward": frozenset({"state", "parameter", "windows", "loss"}),
+    # comments
+    "malformed-suppression": frozenset({"problem"}),
+    "unused-suppression": frozenset({"rules", "form"}),
 }

@@ -98,11 +98,15 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """``wp.copy(target, source)`` or ``target.assign(source)`` from another array."""
+    """``wp.copy(target, source)`` or ``target.assign(source)`` from another array.
+
+    Without ``recorded`` the contents go over the host, and the tape that is open does not see it.
+    """
 
     site: Location
     target: ArrayRef
     source: ArrayRef
+    recorded: bool = True
 
 
 @dataclass(frozen=True, slots=True)

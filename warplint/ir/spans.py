@@ -30,6 +30,23 @@ class Location(NamedTuple):
     span: Span
 
 
+# A cell of a notebook stands for a file of its own.
+_CELL = ":cell "
+
+
+def cell_path(path: Path, cell: int) -> Path:
+    """The path that stands for a cell of the notebook at ``path``."""
+    return path.with_name(f"{path.name}{_CELL}{cell}")
+
+
+def file_and_cell(path: Path) -> tuple[Path, int | None]:
+    """The file that a path stands for, and the number of the cell if it is a notebook."""
+    name, _, cell = path.name.rpartition(_CELL)
+    if name.endswith(".ipynb") and cell.isdecimal():
+        return path.with_name(name), int(cell)
+    return path, None
+
+
 def displayed(path: Path) -> str:
     """``path`` as people read it: relative to the current folder when it lies inside, else as it is."""
     try:

@@ -55,12 +55,37 @@ class Elements:
             if array in arrays:
                 loads.setdefault((array, load.ranges), []).append(load)
         for array, store in stores:
-            for load in loads.get((array, store.ranges), ()):
+            for load in self._candidates(loads, array, store):
                 if load.operation not in found and self._overwrites(load, store):
                     found[load.operation] = store.operation
                     if load.needed:
                         self.needed.add(load.operation)
         return found
+
+    def _candidates(self, loads: dict[object, list[_Access]], array: object, store: _Access) -> Iterator[_Access]:
+        yield from loads.get((array, store.ranges), ())
+        if len(store.ranges) == 1:
+            yield from loads.get((array, ()), ())  # calls that read all elements
+        for position, base in enumerate(store.bases):
+            start = self._start(base)
+            if start is None:
+                continue
+            # a loop that runs over the elements from ``start`` on meets one with a constant index there
+            ranges = (*store.ranges[:position], -1, *store.ranges[position + 1 :])
+            for load in loads.get((array, ranges), ()):
+                others = [load.offsets[at] - store.offsets[at] for at in range(len(ranges)) if at != position]
+                if load.offsets[position] >= start + store.offsets[position] and not any(others):
+                    yield load
+
+    def _start(self, base: int) -> int | None:
+        """The constant from which the variable of a ``for`` counts up, None for anything else."""
+        source = self._trace.operations[base]
+        if base < 0 or source.name != "induction" or not isinstance(source.detail, int) or self._step(source) != 1:
+            return None
+        if len(source.operands) < 2:
+            return 0
+        start = self._trace.operations[source.operands[0]].detail
+        return start if type(start) is int else None
 
     def shared(self, loop: int) -> Iterator[tuple[int, int]]:
         """Loads and stores in a loop that meet in one element in different iterations."""
@@ -106,8 +131,9 @@ class Elements:
             return
         operands = operation.operands
         for element in summary.read_elements if loads else summary.written_elements:
-            if max(element.array, *element.indices) < len(operands):
-                indices = tuple(operands[position] for position in element.indices)
+            positions = element.indices or ()
+            if max((element.array, *positions)) < len(operands):
+                indices = tuple(operands[position] for position in positions)
                 array, access = self._access(operation, operands[element.array], indices, element.fields)
                 yield array, replace(access, needed=element in summary.needed_elements)
 
@@ -160,10 +186,14 @@ class Elements:
         reader, writer = operations[load.operation], operations[store.operation]
         if self._trace.exclusive(reader.frame, writer.frame):
             return False
-        if load.bases != store.bases:
-            # another loop over the same range
+        if not load.bases:
             common = set(self._trace.loops(reader.frame)) & set(self._trace.loops(writer.frame))
-            return load.offsets == store.offsets and (load.operation < store.operation or bool(common))
+            return load.operation < store.operation or bool(common)
+        if load.bases != store.bases:
+            # another loop over the same range, or one over a range that holds a constant
+            common = set(self._trace.loops(reader.frame)) & set(self._trace.loops(writer.frame))
+            same = load.ranges != store.ranges or load.offsets == store.offsets
+            return same and (load.operation < store.operation or bool(common))
         if load.offsets == store.offsets:
             return load.operation < store.operation or self._repeated(load, reader, writer)
         return self._neighbours(load, store, reader, writer)

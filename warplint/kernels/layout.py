@@ -31,10 +31,26 @@ def parts(trace: Trace, extract: Operation) -> tuple[int, ...]:
             if scalars and positions is not None and len(operation.operands) in (0, prod(sizes)):
                 return (*found, *(operation.operands[at] for at in positions if operation.operands))
             break
+        elif operation.name == "field":
+            held = member(trace, operation)
+            if trace.operations[held].type.kind == "struct":
+                break
+            index = held
+            continue
         elif operation.name != "copy":
             break
         index = operation.operands[0]
     return (*found, index)
+
+
+def member(trace: Trace, field: Operation) -> int:
+    """The value that was assigned to a struct's member, or a struct in which no other member was set since."""
+    operation = trace.operations[field.operands[0]]
+    while operation.name in ("setfield", "copy"):
+        if operation.name == "setfield" and operation.detail == field.detail:
+            return operation.operands[1]
+        operation = trace.operations[operation.operands[0]]
+    return operation.index
 
 
 def overlap(stored: Component, asked: Component) -> str:

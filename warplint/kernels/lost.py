@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from warplint.ir.spans import Span
-from warplint.kernels import activity, builtins, layout
+from warplint.kernels import activity, builtins, layout, members
 from warplint.kernels.activity import Activity
 from warplint.kernels.components import Components
 from warplint.kernels.elements import Elements
@@ -97,7 +97,7 @@ class LostValues:
             if operation.name == "loop" and self._kind(operation) != "undecided":
                 own[operation.index] = self._loss(Loss("carried", operation.index))
                 self._direct[operation.operands[0]] |= self._loss(Loss("mutated", operation.index))
-            elif _in_struct(operation):
+            elif members.stored(operation):
                 own[operation.index] = self._loss(Loss("member", operation.index))
             elif operation.name in ("insert", "insert_add"):
                 if self._overwrites_handled is False or operation.name == "insert_add":
@@ -144,7 +144,7 @@ class LostValues:
             count = len(operation.operands)
             return operation.operands[0:1] + operation.operands[2:] if count > 1 else ()
         if operation.name == "field":
-            return (self._member(operation),)
+            return (layout.member(self._trace, operation),)
         if operation.name != "extract":
             return operation.operands
         parts = layout.parts(self._trace, operation)
@@ -152,15 +152,6 @@ class LostValues:
         if source is not None and source.name == "loop" and self._untouched(source, operation.detail):
             parts = (*parts[:-1], source.operands[0])
         return (*parts, *operation.operands[1:])
-
-    def _member(self, field: Operation) -> int:
-        """The value of a struct's member, or a struct in which no other member was set."""
-        operation = self._trace.operations[field.operands[0]]
-        while operation.name in ("setfield", "copy"):
-            if operation.name == "setfield" and operation.detail == field.detail:
-                return operation.operands[1]
-            operation = self._trace.operations[operation.operands[0]]
-        return operation.index
 
     def _untouched(self, head: Operation, component: object) -> bool:
         """Whether the loop stores only other components of the composite that it carries."""
@@ -215,7 +206,11 @@ class LostValues:
             return
         if operation.name == "exit":
             yield from self._first_set(operation)
-        elif _in_struct(operation) and active.varied[operands[-1]] and self._member_used(operation):
+        elif (
+            members.stored(operation)
+            and active.varied[operands[-1]]
+            and members.used(self._trace, self._active, operation)
+        ):
             yield Lost(Loss("member", index), index, index, "value", operation.span)
         for position in activity.receives(self._knowledge, operation):
             operand = operands[position]
@@ -275,45 +270,6 @@ class LostValues:
                 loss = Loss("result", leaving.index)
                 yield Lost(loss, operation.index, leaving.index, "value", operation.span)
                 return
-
-    def _member_used(self, insert: Operation) -> bool:
-        """Whether the member of a struct that a component was stored to is used later, alone or with the struct."""
-        operations = self._trace.operations
-        #: The structs that hold the member, and under which name.
-        holders: dict[int, object] = {}
-        for _ in range(2):  # the second time round for loops
-            for operation in operations[1:]:
-                operands = operation.operands
-                if operation.name == "setfield" and operands[1] in (insert.index, *holders):
-                    holders[operation.index] = operation.detail
-                    continue
-                held = next((operand for operand in operands if operand in holders), None)
-                if held is None:
-                    continue
-                if operation.name in ("copy", "phi", "loop", "exit") or (
-                    operation.name == "setfield" and operation.detail != holders[held]
-                ):
-                    holders[operation.index] = holders[held]
-                elif operation.name == "field":
-                    if operation.detail == holders[held] and self._reads(operation, insert):
-                        return True
-                elif operation.name != "setfield" and operation.name != "jump":
-                    return True
-        return False
-
-    def _reads(self, member: Operation, insert: Operation) -> bool:
-        """Whether anything reads the stored component from a member."""
-        stored = insert.detail
-        assert isinstance(stored, Insert)
-        return bool(self._active.useful[member.index]) and any(
-            member.index in operation.operands
-            and not (
-                operation.name == "extract"
-                and isinstance(operation.detail, tuple)
-                and layout.overlap(stored.component, operation.detail) == "apart"
-            )
-            for operation in self._trace.operations
-        )
 
     def _bounds(self) -> Iterator[Lost]:
         """Loops that run another number of iterations in the reverse sweep."""
@@ -393,8 +349,3 @@ class LostValues:
             ):
                 continue
             yield Lost(loss, reader, value, via, place or self._trace.operations[reader].span)
-
-
-def _in_struct(operation: Operation) -> bool:
-    """Whether the operation stores a component of a struct's member."""
-    return isinstance(operation.detail, Insert) and operation.detail.in_struct

@@ -55,7 +55,7 @@ class Order:
                 continue
             if len(operation.operands) < 2 or not self._active.varied[operation.operands[1]]:
                 continue
-            if not self._varies(operation.operands[1], operation, set()) and not self._stored_apart(operation, frame):
+            if not self._varies(operation.operands[1], frame, set()) and not self._stored_apart(operation, frame):
                 continue
             if self.extremum(operation) or self.choice(operation, any_condition=True):
                 continue
@@ -69,24 +69,32 @@ class Order:
         operations = self._trace.operations
         for frame in sorted(self._forward):
             for load, store in self._elements.shared(frame):
-                if self._works(store) and self._active.active(load):
+                if self._works(store) and self._active.active(load) and self._differ(load, store, frame):
                     yield Lost(Loss("reordered", frame, store), load, load, "order", operations[load].span)
+
+    def _differ(self, load: int, store: int, loop: int) -> bool:
+        """Whether iterations do different things to the array that they store and load."""
+        operation = self._trace.operations[store]
+        if not all(self._invariance.holds(at, loop) for at in operation.operands[1:-1]):
+            return True
+        array = self._trace.root(operation.operands[0])
+        return self._varies(operation.operands[-1], loop, set(), array)
 
     def _works(self, store: int) -> bool:
         operation = self._trace.operations[store]
         return operation.name in EFFECTS and self._active.active(operation.operands[-1])
 
-    def _varies(self, index: int, head: Operation, seen: set[int]) -> bool:
+    def _varies(self, index: int, loop: int, seen: set[int], array: object = None) -> bool:
         """Whether iterations differ: in the array elements that a gradient flows to, or in the derivatives on the way.
 
-        Where they do not, their order makes no difference.
+        Where they do not, their order makes no difference. ``array`` is one that the iterations hand on themselves.
         """
         operation = self._trace.operations[index]
-        loop = head.detail
-        assert isinstance(loop, int)
         if index in seen or not self._active.varied[index] or not self._trace.inside(operation.frame, loop):
             return False
         seen.add(index)
+        if operation.name == "load" and self._trace.root(operation.operands[0]) == array:
+            return not all(self._invariance.holds(at, loop) for at in operation.operands[1:])
         if operation.name == "load":
             return not self._invariance.holds(index, loop)
         if operation.name == "call":  # the func may load elements itself
@@ -96,7 +104,7 @@ class Order:
             if not self._active.varied[operand]:
                 continue
             needed = activity.needs(self._knowledge, operation, position)
-            if self._varies(operand, head, seen) or not all(
+            if self._varies(operand, loop, seen, array) or not all(
                 self._invariance.holds(operation.operands[at], loop) for at in needed
             ):
                 return True

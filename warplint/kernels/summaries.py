@@ -33,11 +33,14 @@ class _Seen:
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """An element of an array parameter (or of an array in it) whose indices are parameters: their positions."""
+    """An element of an array parameter (or of an array in it) whose indices are parameters: their positions.
+
+    None: all elements from the first on, over which a loop runs.
+    """
 
     array: int
     fields: tuple[str, ...]
-    indices: tuple[int, ...]
+    indices: tuple[int, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,9 +214,19 @@ class _Summariser:
             while view.name in ("view", "copy"):
                 indices = view.operands[1:] + indices
                 view = operations[view.operands[0]]
-            if root in positions and all(index in positions for index in indices):
-                element = Element(positions[root], fields, tuple(positions[index] for index in indices))
-                yield operation.index, element
+            if root not in positions:
+                continue
+            if all(index in positions for index in indices):
+                yield operation.index, Element(positions[root], fields, tuple(positions[index] for index in indices))
+            elif names == ("load",) and len(indices) == 1 and self._from_zero(indices[0]):
+                yield operation.index, Element(positions[root], fields, None)
+
+    def _from_zero(self, index: int) -> bool:
+        """Whether an index is the variable of a loop over ``range(n)``."""
+        operation = self.trace.operations[index]
+        if operation.name != "induction" or not isinstance(operation.detail, int) or len(operation.operands) != 1:
+            return False
+        return self.trace.frames[operation.detail].kind == "for"
 
     def _reaches(self, load: int) -> bool:
         """Whether a value that an adjoint reads is computed from an element."""

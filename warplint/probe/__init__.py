@@ -13,10 +13,14 @@ from warplint.probe.pool import Pool, WorkerUnusable
 from warplint.probe.slices import Refused
 from warplint.source.project import Project
 
-__all__ = ["ProbeOptions", "probe"]
+__all__ = ["NoDevice", "ProbeOptions", "probe"]
 
 # Where a driver for NVIDIA GPUs shows itself, on Linux, under WSL and on Windows.
 _DRIVERS = ("/dev/nvidiactl", "/dev/dxg", "C:/Windows/System32/nvcuda.dll")
+
+
+class NoDevice(Exception):
+    """The device that ``ProbeOptions`` name cannot be used; the message says why."""
 
 
 def probe(
@@ -25,7 +29,11 @@ def probe(
     options: ProbeOptions,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Evidence]:
-    """What a probe of each finding saw, in the order of ``findings``. Never raises for what a file contains."""
+    """What a probe of each finding saw, in the order of ``findings``. Never raises for what a file contains.
+
+    Raises:
+        NoDevice: a GPU is asked for by its number and cannot be used.
+    """
     evidence: list[Evidence | None] = [None] * len(findings)
     jobs: list[tuple[Job, list[int]]] = []
     for numbers in group(findings):
@@ -58,7 +66,10 @@ def _run(
         if progress is not None:
             progress(sum(len(jobs[number][1]) for number in done), total)
 
+    device: str | None = None
     report([])  # the worker takes seconds to start
+    if options.device not in ("auto", "cpu"):
+        _require(options)
     try:
         with Pool(options) as pool:
             answers = pool.run([job for job, _ in jobs], report)
@@ -72,6 +83,8 @@ def _run(
         if gpu is not None:
             device, verdicts = repeat([job for job, _ in jobs], verdicts, options, gpu)
     except WorkerUnusable as error:
+        if options.device not in ("auto", "cpu") and device is not None:
+            raise NoDevice(_because(error)) from error
         for _, numbers in jobs:
             for number in numbers:
                 evidence[number] = Evidence("inconclusive", str(error))
@@ -79,6 +92,22 @@ def _run(
     for (_, numbers), found in zip(jobs, verdicts, strict=True):
         for number, one in zip(numbers, found, strict=True):
             evidence[number] = Evidence(one["verdict"], one["detail"], device, version, one["numbers"])
+
+
+def _require(options: ProbeOptions) -> None:
+    """See to it that the device is there before programs run elsewhere for its sake."""
+    if any(Path(path).exists() for path in _DRIVERS):
+        return  # probably: the repetition will show
+    try:
+        with Pool(options, options.device) as pool:
+            pool.start()
+    except WorkerUnusable as error:
+        raise NoDevice(_because(error)) from error
+
+
+def _because(error: WorkerUnusable) -> str:
+    """Warp's own words name its inner parts where a device is missing."""
+    return "Warp finds no such device here" if "device" in str(error).lower() else str(error)
 
 
 def gpu_to_use(device: str) -> str | None:

@@ -129,6 +129,11 @@ class Pool:
 
     # --- the process ---
 
+    def start(self) -> None:
+        """Start the worker now. Raises WorkerUnusable where Warp or the device cannot be used."""
+        if self._process is None:
+            self._start()
+
     def _start(self) -> None:
         options = self._options
         if not _installed("warp"):

@@ -105,6 +105,7 @@ class _Writer:
                 "op": "copy",
                 "target": self.reference(operation.target),
                 "source": self.reference(operation.source),
+                "recorded": operation.recorded,
             }
         if isinstance(operation, Fill):
             return {"op": "fill", "array": self.reference(operation.array), "value": self.argument(operation.value)}

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from warplint.ir.facts import Evidence, Finding, Problem
-from warplint.ir.spans import Location, displayed
+from warplint.ir.spans import Location, displayed, file_and_cell
 from warplint.report.model import Report
 
 
@@ -18,8 +18,8 @@ def render(report: Report) -> Iterator[str]:
         "version": report.version,
         "warp_version": report.warp_version,
         "device": report.device,
-        "findings": [_finding(finding) for finding in report.findings],
-        "errors": [_error(problem) for problem in report.problems],
+        "findings": [finding(found) for found in report.findings],
+        "errors": [error(problem) for problem in report.problems],
         "summary": report.counts(),
     }
     yield json.dumps(plain(document), indent=2, allow_nan=False)
@@ -40,8 +40,10 @@ def plain(value: object) -> object:
 
 def _place(location: Location) -> dict[str, object]:
     span = location.span
+    path, cell = file_and_cell(location.path)
     return {
-        "path": displayed(location.path),
+        "path": displayed(path),
+        **({} if cell is None else {"cell": cell}),
         "line": span.line,
         "column": span.column,
         "end_line": span.end_line,
@@ -49,17 +51,18 @@ def _place(location: Location) -> dict[str, object]:
     }
 
 
-def _finding(finding: Finding) -> dict[str, object]:
+def finding(found: Finding) -> dict[str, object]:
+    """Everything about a finding."""
     return {
-        "rule": finding.rule,
-        "name": finding.name,
-        **_place(finding.location),
-        "message": finding.message,
-        "severity": finding.severity,
-        "confidence": finding.confidence,
-        "reach": finding.fact.reach,
-        "evidence": evidence(finding.evidence),
-        "related": [{**_place(label.location), "label": label.text} for label in finding.fact.labels],
+        "rule": found.rule,
+        "name": found.name,
+        **_place(found.location),
+        "message": found.message,
+        "severity": found.severity,
+        "confidence": found.confidence,
+        "reach": found.fact.reach,
+        "evidence": evidence(found.evidence),
+        "related": [{**_place(label.location), "label": label.text} for label in found.fact.labels],
         "fix": None,
     }
 
@@ -75,7 +78,8 @@ def evidence(found: Evidence) -> dict[str, object]:
     }
 
 
-def _error(problem: Problem) -> dict[str, object]:
+def error(problem: Problem) -> dict[str, object]:
+    """A problem and its place."""
     return {
         "path": displayed(Path(problem.path)) if problem.path else None,
         "line": problem.line,

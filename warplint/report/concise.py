@@ -10,12 +10,13 @@ from warplint.report.style import PLAIN, Style
 from warplint.report.summary import summary
 
 
-def render(report: Report, style: Style = PLAIN) -> Iterator[str]:
-    """The lines of the report."""
+def render(report: Report, style: Style = PLAIN, summed_up: bool = True) -> Iterator[str]:
+    """The lines of the report, the summary last if it is to be ``summed_up``."""
     for finding in report.findings:
-        path, span = displayed(finding.location.path), finding.location.span
-        yield (
-            f"{style.strong(path)}:{span.line}:{span.column}: {style.severity(finding.severity, finding.rule)} "
-            f"[{style.verdict(finding.evidence.verdict)}] {finding.message}"
-        )
-    yield summary(report, style)
+        path, span = finding.location.path, finding.location.span
+        place = style.link(style.strong(displayed(path)), path)
+        rule = style.severity(finding.severity, finding.rule)
+        verdict = style.verdict(finding.evidence.verdict)
+        yield f"{place}:{span.line}:{span.column}: {rule} [{verdict}] {finding.message}"
+    if summed_up:
+        yield summary(report, style)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
 from collections.abc import Iterable, Iterator
 
-from warplint.catalogue.rule import Rule
+from warplint.catalogue.rule import HARMLESS_SYMPTOMS, SYMPTOMS, Rule
 
 _WIDTH = 88
 
@@ -16,6 +17,45 @@ def overview(rules: Iterable[Rule]) -> Iterator[str]:
     width = max((len(rule.name) for rule in rules), default=0)
     for rule in rules:
         yield f"{rule.id}  {rule.name:<{width}}  {rule.severity:<7}  {rule.family}"
+
+
+def as_json(rules: Iterable[Rule]) -> Iterator[str]:
+    """All rules as a JSON array, without their examples."""
+    rows = [
+        {
+            "id": rule.id,
+            "name": rule.name,
+            "family": rule.family,
+            "severity": rule.severity,
+            "confidence": rule.confidence,
+            "warp": rule.warp,
+            "enabled": rule.enabled,
+            "symptoms": list(rule.symptoms),
+            "message": rule.message,
+            "why": rule.why,
+            "fix": {"kind": rule.fix.kind, "safety": rule.fix.safety, "help": rule.fix.help},
+            "probe": rule.probe.kind,
+            "references": list(rule.references),
+        }
+        for rule in rules
+    ]
+    yield json.dumps(rows, indent=2)
+
+
+def symptom_page(symptom: str, rules: Iterable[Rule]) -> Iterator[str]:
+    """From what a person sees to the rules that can be behind it, in Markdown."""
+    known = {**SYMPTOMS, **HARMLESS_SYMPTOMS}
+    yield f"# {symptom}"
+    yield ""
+    yield from textwrap.wrap(known[symptom], _WIDTH)
+    for rule in rules:
+        if symptom in rule.symptoms:
+            yield ""
+            yield f"## {rule.id} {rule.name}"
+            yield ""
+            yield from textwrap.wrap(rule.why.split("\n")[0], _WIDTH)
+            yield ""
+            yield from textwrap.wrap(f"What to do: {rule.fix.help}", _WIDTH)
 
 
 def page(rule: Rule) -> Iterator[str]:

@@ -20,15 +20,16 @@ _REACH = {
 }
 
 
-def render(report: Report, style: Style = PLAIN, width: int | None = None) -> Iterator[str]:
-    """The lines of the report: a block for each finding, then the summary.
+def render(report: Report, style: Style = PLAIN, width: int | None = None, summed_up: bool = True) -> Iterator[str]:
+    """The lines of the report: a block for each finding, then the summary if it is to be ``summed_up``.
 
     ``width`` is that of the terminal. Only sentences are wrapped: source text and what is under it would not be read.
     """
     for finding in report.findings:
         yield from _block(finding, report, style, width)
         yield ""
-    yield summary(report, style)
+    if summed_up:
+        yield summary(report, style)
 
 
 def _block(finding: Finding, report: Report, style: Style, width: int | None) -> Iterator[str]:

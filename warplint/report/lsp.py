@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from warplint.ir.facts import Finding, Severity
-from warplint.ir.spans import Location
+from warplint.ir.spans import Location, file_and_cell
 from warplint.report.as_json import evidence, plain
 from warplint.report.model import Lines, Report, evidence_line
 
@@ -22,7 +22,7 @@ def render(report: Report) -> Iterator[str]:
     """One line a file, in the order of the files."""
     by_path: dict[Path, list[Finding]] = {path: [] for path in report.files}
     for finding in report.findings:
-        by_path.setdefault(finding.location.path, []).append(finding)
+        by_path.setdefault(file_and_cell(finding.location.path)[0], []).append(finding)
     for path, findings in by_path.items():
         document = {"uri": uri(path), "diagnostics": [diagnostic(finding, report.lines) for finding in findings]}
         yield json.dumps(plain(document), allow_nan=False)
@@ -30,7 +30,7 @@ def render(report: Report) -> Iterator[str]:
 
 def uri(path: Path) -> str:
     """The ``file:`` URI of a path."""
-    return path.absolute().as_uri()
+    return file_and_cell(path)[0].absolute().as_uri()
 
 
 def diagnostic(finding: Finding, lines: Lines) -> dict[str, object]:

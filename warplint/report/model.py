@@ -21,7 +21,9 @@ class Report:
 
     ``findings`` are shown, in the order of their places; those that a probe refuted are among them only on request,
     and in ``refuted`` otherwise. ``rules`` are the rules of the findings by id. ``files`` are the linted files.
-    ``warp_version`` is the installed Warp, None if there is none or it was not looked up.
+    ``warp_version`` is the installed Warp, None if there is none or it was not looked up. ``unlisted`` is how many
+    findings are less severe than what was asked for, ``suppressed`` how many comments took away, and ``baselined``
+    how many are in the baseline.
     """
 
     version: str
@@ -32,6 +34,9 @@ class Report:
     files: tuple[Path, ...]
     rules: Mapping[str, Rule]
     lines: Lines
+    unlisted: int = 0
+    suppressed: int = 0
+    baselined: int = 0
 
     @property
     def device(self) -> str | None:
@@ -56,6 +61,9 @@ class Report:
             "inconclusive": verdicts["inconclusive"],
             "unprobed": verdicts["unprobed"],
             "refuted": verdicts["refuted"],
+            "unlisted": self.unlisted,
+            "suppressed": self.suppressed,
+            "baselined": self.baselined,
             "errors": len(self.problems),
         }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warplint.ir.facts import Label, Severity
@@ -13,6 +13,9 @@ from warplint.report.model import Lines
 from warplint.report.style import Style
 
 TAB = 4
+#: Cells of a source line that are shown; a longer one is cut around what is marked.
+LONGEST = 200
+_DOTS = "..."
 # Lines between two labelled ones are shown up to this many; more give way to dots.
 _BRIDGE = 2
 
@@ -49,7 +52,7 @@ def snippet(
         first = primary if path == primary.path else min(label.location for label in group)
         arrow = "-->" if path == primary.path else ":::"
         place = f"{displayed(path)}:{first.span.line}:{first.span.column}"
-        yield f"{' ' * width}{style.frame(arrow)} {place}"
+        yield f"{' ' * width}{style.frame(arrow)} {style.link(place, path)}"
         yield from _file(primary, severity, group, lines(path), width, style)
 
 
@@ -71,8 +74,10 @@ def _file(
                     yield _line(between, text, width, style)
             else:
                 yield style.frame("...")
-        yield _line(number, text, width, style)
-        for mark in sorted(marks[number], key=lambda mark: (mark.start, mark.end)):
+        shown = shown_text(text[number - 1]).rstrip()
+        window = _window(shown, marks[number])
+        yield _framed(number, window.cut(shown), width, style)
+        for mark in sorted(map(window.moved, marks[number]), key=lambda mark: (mark.start, mark.end)):
             note = ("^" if mark.primary else "-") * max(1, mark.end - mark.start)
             note += f" {mark.text}" if mark.text else ""
             note += f" (to line {mark.last})" if mark.last != number else ""
@@ -82,8 +87,58 @@ def _file(
     yield bar
 
 
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """The cells of a line that are shown: all, unless it is too long."""
+
+    start: int
+    end: int | None
+
+    def cut(self, shown: str) -> str:
+        """The line with dots for what is left out."""
+        if self.end is None:
+            return shown
+        column, kept = 0, ""
+        for character in shown:
+            cells = _cells(character)
+            if self.start <= column < self.end:
+                kept += character
+            elif column < self.start < column + cells:
+                kept += " "  # half of a wide character
+            column += cells
+        return (_DOTS if self.start else "") + kept + (_DOTS if column > self.end else "")
+
+    def moved(self, mark: _Mark) -> _Mark:
+        """A mark where it is in the window."""
+        if self.end is None:
+            return mark
+        shift = (len(_DOTS) if self.start else 0) - self.start
+        start = min(max(mark.start, self.start), self.end)
+        return replace(mark, start=start + shift, end=min(max(mark.end, start), self.end) + shift)
+
+
+def _window(shown: str, marks: Sequence[_Mark]) -> _Window:
+    """What to show of a line: around its marks, the primary one first, if it is too long."""
+    length = shown_width(shown)
+    if length <= LONGEST:
+        return _Window(0, None)
+    primary = [mark for mark in marks if mark.primary] or list(marks)
+    first, last = min(mark.start for mark in primary), max(mark.end for mark in primary)
+    everything = (min(mark.start for mark in marks), max(mark.end for mark in marks))
+    if everything[1] - everything[0] <= LONGEST:
+        first, last = everything
+    last = min(last, first + LONGEST)
+    # What is left of the room goes to both sides.
+    start = max(0, min(first - (LONGEST - (last - first)) // 2, length - LONGEST))
+    return _Window(start, start + LONGEST)
+
+
 def _line(number: int, text: Sequence[str], width: int, style: Style) -> str:
     shown = shown_text(text[number - 1]).rstrip()
+    return _framed(number, _window(shown, [_Mark(number, 0, 0, "", False, number)]).cut(shown), width, style)
+
+
+def _framed(number: int, shown: str, width: int, style: Style) -> str:
     return style.frame(f"{number:>{width}} |") + (f" {shown}" if shown else "")
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from warplint.ir.facts import Severity, Verdict
+from warplint.ir.spans import file_and_cell
 
 _RESET = "\x1b[0m"
 _STRONG, _DIM, _RED, _GREEN, _YELLOW, _BLUE, _CYAN = "1", "2", "1;31", "32", "1;33", "1;34", "1;36"
@@ -17,9 +19,16 @@ class Style:
     """Puts ANSI colours around text, if ``colored``."""
 
     colored: bool
+    #: Whether the terminal shows links (OSC 8).
+    linked: bool = False
 
     def _paint(self, code: str, text: str) -> str:
         return f"\x1b[{code}m{text}{_RESET}" if self.colored and text else text
+
+    def link(self, text: str, path: Path) -> str:
+        """``text`` that leads to a file."""
+        path = file_and_cell(path)[0]
+        return f"\x1b]8;;{path.absolute().as_uri()}\x1b\\{text}\x1b]8;;\x1b\\" if self.linked else text
 
     def strong(self, text: str) -> str:
         """What the eye should find first."""

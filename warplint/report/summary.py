@@ -9,10 +9,10 @@ from warplint.report.style import PLAIN, Style
 def summary(report: Report, style: Style = PLAIN) -> str:
     """``Found 3 findings (2 confirmed, 1 inconclusive); 1 refuted and hidden; 12 files``."""
     counts = report.counts()
-    files = _count(counts["files"], "file")
+    files = count(counts["files"], "file")
     if counts["findings"]:
         verdicts = [f"{counts[v]} {v}" for v in ("confirmed", "inconclusive", "unprobed") if counts[v]]
-        parts = [style.strong(f"Found {_count(counts['findings'], 'finding')}") + f" ({', '.join(verdicts)})"]
+        parts = [style.strong(f"Found {count(counts['findings'], 'finding')}") + f" ({', '.join(verdicts)})"]
     elif report.problems and not report.files:
         parts = ["Nothing was linted"]
     else:
@@ -21,11 +21,18 @@ def summary(report: Report, style: Style = PLAIN) -> str:
         parts.append(f"{len(report.refuted)} refuted and hidden")
     elif counts["refuted"]:
         parts.append(f"{counts['refuted']} refuted")
+    if report.unlisted:
+        parts.append(f"{report.unlisted} less severe and not listed")
+    if report.suppressed:
+        parts.append(f"{report.suppressed} suppressed")
+    if report.baselined:
+        parts.append(f"{report.baselined} in the baseline")
     parts.append(files)
     if counts["errors"]:
-        parts.append(_count(counts["errors"], "error"))
+        parts.append(count(counts["errors"], "error"))
     return "; ".join(parts)
 
 
-def _count(number: int, noun: str) -> str:
+def count(number: int, noun: str) -> str:
+    """``1 file``, ``2 files``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from warplint.ir.facts import Problem
 from warplint.ir.spans import displayed
-from warplint.settings.configuration import Configuration, Configurations
+from warplint.settings.configuration import Configurations
 from warplint.settings.ignores import (
     IgnoreFile,
     enclosing_ignore_files,
@@ -26,6 +26,10 @@ GENERATED_FOLDERS = frozenset(
 )
 
 
+#: Python files and notebooks.
+SUFFIXES = (".py", ".ipynb")
+
+
 @dataclass(frozen=True, slots=True)
 class Discovery:
     """The files to lint, absolute, in the order of their paths, and the paths that could not be followed."""
@@ -34,12 +38,20 @@ class Discovery:
     problems: tuple[Problem, ...]
 
 
-def discover(paths: Iterable[str], configurations: Configurations, force_exclude: bool = False) -> Discovery:
+def discover(
+    paths: Iterable[str], configurations: Configurations, force_exclude: bool = False, exclude: Sequence[str] = ()
+) -> Discovery:
     """Find the Python files that ``paths`` (files and folders) stand for.
 
-    A file named outright is linted whatever ignore files and ``exclude`` say, unless ``force_exclude``.
+    A file named outright is linted whatever ignore files and ``exclude`` say, unless ``force_exclude``. ``exclude`` are
+    patterns besides the configured ones, relative to the current folder.
     """
     walk = _Walk(configurations)
+    try:
+        patterns = parse_patterns(os.getcwd(), exclude)
+        walk.extra += [patterns] if patterns is not None else []
+    except (OSError, ValueError) as error:
+        walk.problems.append(Problem("", f"`--exclude` holds a malformed pattern: {error}"))
     for given in paths:
         if not given:  # `warplint "$FOLDER"` with an unset variable must not lint the current folder
             walk.problems.append(Problem("", "a path is empty; name a file or folder, or `.` for the current folder"))
@@ -52,8 +64,10 @@ def discover(paths: Iterable[str], configurations: Configurations, force_exclude
             continue
         if stat.S_ISDIR(mode):
             walk.root(path)
-        elif not path.endswith(".py"):
-            walk.complain(path, "not a Python file; give a `.py` file or a folder")
+        elif path.endswith(".pyi"):
+            continue  # a stub holds no code
+        elif not path.endswith(SUFFIXES):
+            walk.complain(path, "not a Python file; give a `.py` file, a notebook or a folder")
         elif not stat.S_ISREG(mode):
             walk.complain(path, "not a regular file; give a file or a folder, or `-` for standard input")
         elif not (force_exclude and walk.excluded(path)):
@@ -69,7 +83,7 @@ class _Walk:
         self.files: dict[str, str] = {}  # real path -> path as first reached
         self.problems: list[Problem] = []
         self.visited: set[str] = set()  # real paths of folders
-        self.excludes: dict[Path, IgnoreFile | None] = {}  # by configuration file
+        self.extra: list[IgnoreFile] = []  # from the command line
 
     def complain(self, path: str, message: str) -> None:
         self.problems.append(Problem(displayed(Path(path)), message))
@@ -97,9 +111,9 @@ class _Walk:
         if any(entry.name == ".gitignore" for entry in entries):
             own = read_ignore_file(path)
             ignore_files = [*ignore_files, own] if own is not None else ignore_files
-        exclude = self.exclude(self.configurations.nearest(Path(path)))
+        exclude = [*self.configurations.nearest(Path(path)).excludes, *self.extra]
         for entry in entries:
-            is_python = entry.name.endswith(".py")
+            is_python = entry.name.endswith(SUFFIXES)
             try:
                 is_folder = entry.is_dir()
             except OSError as error:
@@ -113,7 +127,7 @@ class _Walk:
                 continue
             if ignored(entry.path, is_folder, ignore_files):
                 continue
-            if exclude is not None and ignored(entry.path, is_folder, [exclude]):
+            if exclude and ignored(entry.path, is_folder, exclude):
                 continue
             # realpath is slow, and needed for links only: the folder's own real path is known.
             real = os.path.realpath(entry.path) if entry.is_symlink() else os.path.join(ancestors[-1], entry.name)
@@ -125,7 +139,7 @@ class _Walk:
                 self.folder(entry.path, ignore_files, (*ancestors, real))
 
     def file(self, entry: os.DirEntry[str], real: str) -> None:
-        """Take a ``.py`` entry of a folder that was walked. Sockets and pipes are none of our business."""
+        """Take a Python entry of a folder that was walked. Sockets and pipes are none of our business."""
         try:
             if entry.is_file():
                 self.add(entry.path, real)
@@ -134,23 +148,10 @@ class _Walk:
         except OSError as error:
             self.complain(entry.path, _why(error))
 
-    def exclude(self, configuration: Configuration) -> IgnoreFile | None:
-        """The ``exclude`` patterns of a configuration."""
-        if configuration.path is None or not configuration.exclude:
-            return None
-        if configuration.path not in self.excludes:
-            try:
-                patterns = parse_patterns(str(configuration.path.parent), configuration.exclude)
-            except ValueError as error:
-                self.complain(str(configuration.path), f"`exclude` holds a malformed pattern: {error}")
-                patterns = None
-            self.excludes[configuration.path] = patterns
-        return self.excludes[configuration.path]
-
     def excluded(self, path: str) -> bool:
         """Whether the configuration that governs the file ``path`` excludes it, or a folder that it is in."""
-        exclude = self.exclude(self.configurations.nearest(Path(path).parent))
-        return exclude is not None and ignored(path, False, [exclude])
+        exclude = self.configurations.nearest(Path(path).parent).excludes
+        return ignored(path, False, [*exclude, *self.extra])
 
 
 def _skipped(entry: os.DirEntry[str]) -> bool:

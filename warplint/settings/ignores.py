@@ -27,6 +27,10 @@ class IgnoreFile:
         # A pattern like `build/` means folders only, and pathspec tells them by their final slash.
         return self.patterns.check_file(relative + "/" if is_folder else relative).include
 
+    def covers(self, path: str) -> bool:
+        """Whether the patterns name the file ``path`` (absolute), or a folder that it is in."""
+        return self.decides(path, False) is True
+
 
 def ignored(path: str, is_folder: bool, files: Sequence[IgnoreFile]) -> bool:
     """Whether ``path`` is ignored by ``files``, outermost first: as in git, the innermost that speaks of it decides."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
-OutputFormat = Literal["full", "concise", "json", "lsp"]
+OutputFormat = Literal[
+    "full", "concise", "json", "jsonl", "sarif", "github", "gitlab", "junit", "lsp", "markdown", "html"
+]
 Color = Literal["auto", "always", "never"]
 
-OUTPUT_FORMATS: tuple[OutputFormat, ...] = ("full", "concise", "json", "lsp")
+OUTPUT_FORMATS: tuple[OutputFormat, ...] = get_args(OutputFormat)
 COLORS: tuple[Color, ...] = ("auto", "always", "never")
 
 #: The path that stands for standard input.
@@ -37,11 +39,27 @@ class Options:
     paths: tuple[str, ...]
     stdin_filename: str | None = None
     selectors: Selectors = field(default_factory=Selectors)
+    config: str | None = None
+    isolated: bool = False
+    exclude: tuple[str, ...] = ()
     probe: bool | None = None
     device: str | None = None
     show_refuted: bool = False
+    ignores: bool = True
+    add_ignore: str | None = None
+    baseline: str | None = None
+    write_baseline: bool = False
+    min_severity: str = "warning"
+    fail_on: str | None = None
     output_format: OutputFormat = "full"
+    #: Formats and the files that they go to, besides standard output.
+    outputs: tuple[tuple[OutputFormat, str], ...] = ()
     color: Color = "auto"
     jobs: int | None = None
     force_exclude: bool = False
+    statistics: bool = False
+    exit_zero: bool = False
+    cache_dir: str | None = None
+    cache: bool = True
+    quiet: bool = False
     verbose: bool = False

@@ -29,12 +29,15 @@ class Activity:
     """``edges``: for the position of each recorded operation, the ways that carry a gradient which somebody reads.
 
     ``varied`` and ``useful``: for each of these positions, the memory that depends on an input after the operation, and
-    the memory that the loss depends on after it.
+    the memory that the loss depends on after it. ``goals``: what the sweep starts from; ``wanted``: the memory whose
+    gradient somebody reads, empty where that is not known.
     """
 
     edges: dict[int, tuple[Edge, ...]]
     varied: dict[int, dict[Storage, Origins]]
     useful: dict[int, frozenset[Storage]]
+    goals: frozenset[Storage] = frozenset()
+    wanted: frozenset[Storage] = frozenset()
 
     @property
     def inputs(self) -> Origins:
@@ -84,7 +87,7 @@ def activity(trace: Trace, sweep: Sweep, ways: Ways = carried) -> Activity:
         edges[position] = tuple(edge for edge in found if edge.target.storage in after[position])
         varied[position] = dict(origins)
         useful[position] = after[position]
-    return Activity(edges, varied, useful)
+    return Activity(edges, varied, useful, frozenset(sure), frozenset(wanted))
 
 
 def _after(operations: tuple[Operation, ...], goals: set[Storage], ways: Ways) -> dict[int, frozenset[Storage]]:

@@ -9,7 +9,7 @@ from warplint.ir.effects import KernelUse, Path
 from warplint.ir.facts import Fact
 from warplint.ir.spans import Location
 from warplint.source.project import Module, Project
-from warplint.tapes import entries, lost, overwrites, recorded, repeats, severed, windows
+from warplint.tapes import entries, lost, overwrites, recorded, repeats, severed, stale, windows
 from warplint.tapes.active import activity
 from warplint.tapes.machine import Effects
 from warplint.tapes.trace import Launched, Trace
@@ -43,7 +43,8 @@ class TapeAnalysis:
                 *windows.facts(trace, sweeps),
                 *overwrites.facts(trace, sweeps, actives),
                 *repeats.facts(trace, sweeps, actives),
-                *lost.facts(trace, sweeps),
+                *lost.facts(trace, sweeps, actives),
+                *stale.facts(trace, sweeps, actives),
             ):
                 key = (fact.kind, fact.location)
                 if key not in seen:

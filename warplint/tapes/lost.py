@@ -1,5 +1,5 @@
 """Operations that the reverse sweep goes past, and sweeps that start nowhere: the facts ``backward-disabled``,
-``launch-not-recorded`` and ``loss-not-on-tape``."""
+``launch-not-recorded``, ``loss-not-on-tape`` and ``host-round-trip``."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from dataclasses import replace
 
 from warplint.ir.facts import Fact, Label
 from warplint.tapes import programs
-from warplint.tapes.active import Edge, activity
-from warplint.tapes.recorded import Operation, Sweep, edges, written
+from warplint.tapes.active import Activity, Edge, Origins, activity
+from warplint.tapes.recorded import Operation, Sweep, edges, overwritten, written
 from warplint.tapes.stories import called_from, launch_name, name_of, plain_name
-from warplint.tapes.trace import Copied, Filled, GradientRead, Launched, Trace
-from warplint.tapes.values import ArrayValue
+from warplint.tapes.trace import Copied, Filled, GradientRead, Launched, TapeBegan, Trace
+from warplint.tapes.values import ArrayValue, Storage
 
 
-def facts(trace: Trace, sweeps: list[Sweep]) -> Iterator[Fact]:
-    """The facts of one trace."""
-    for sweep in sweeps:
+def facts(trace: Trace, sweeps: list[Sweep], actives: list[Activity]) -> Iterator[Fact]:
+    """The facts of one trace; ``actives`` are the activities of its sweeps."""
+    for sweep, active in zip(sweeps, actives, strict=True):
         if not sweep.custom:
+            yield from _over_the_host(trace, sweep, active)
             whole = _whole(trace, sweep)
             yield from _gone_past(trace, sweep, whole)
             yield from _off_the_tape(trace, sweep, whole)
@@ -114,3 +115,69 @@ def _inputs(trace: Trace, sweep: Sweep) -> tuple[ArrayValue, ...]:
         if isinstance(record, GradientRead) and record.how != "escape" and record.array.storage in read
     ]
     return tuple(read[storage] for storage in dict.fromkeys(wanted))
+
+
+def _over_the_host(trace: Trace, sweep: Sweep, active: Activity) -> Iterator[Fact]:
+    """Contents of an array on the path that go over the host into another array on the path."""
+    if not active.edges:
+        return
+    behind = list(sweep.operations)
+    before: int | None = None
+    # The memory that the loss depends on, for every place between two operations.
+    for position in range(_opened(trace, sweep), sweep.operations[-1][0]):
+        if behind and behind[0][0] == position:
+            before = behind.pop(0)[0]
+        record = trace.records[position]
+        if not isinstance(record, Filled) or record.context.tape != sweep.backward.tape or not record.sources:
+            continue
+        if not behind or record.array.storage not in _useful_before(active, behind[0]):
+            continue
+        for source in sorted(record.sources, key=lambda storage: storage.number):
+            known = active.varied[before].get(source, ()) if before is not None else ()
+            origins = known or _input(trace, sweep, active, source)
+            if origins and source is not record.array.storage:
+                yield _round_trip(trace, sweep, record, source, origins)
+                break
+
+
+def _opened(trace: Trace, sweep: Sweep) -> int:
+    first = sweep.operations[0][0]
+    for position in range(first, -1, -1):
+        record = trace.records[position]
+        if isinstance(record, TapeBegan) and record.tape == sweep.backward.tape:
+            return position
+    return first
+
+
+def _useful_before(active: Activity, operation: Operation) -> set[Storage]:
+    position, record = operation
+    after = active.useful[position]
+    return (set(after) - overwritten(record)) | {
+        source.storage for source, target in edges(record) if target.storage in after
+    }
+
+
+def _input(trace: Trace, sweep: Sweep, active: Activity, source: Storage) -> Origins:
+    """The array of this memory, if it is an input whose gradient is read and that no operation of the tape writes."""
+    if (active.wanted and source not in active.wanted) or any(
+        source in written(record) for _, record in sweep.operations
+    ):
+        return ()
+    flags = sweep.backward.flags
+    return tuple(
+        array for array in trace.arrays if array.storage is source and not array.view and flags.get(id(array)) is True
+    )[:1]
+
+
+def _round_trip(trace: Trace, sweep: Sweep, record: Filled, source: Storage, origins: Origins) -> Fact:
+    site = record.context.site
+    name = source.name or "an array"
+    labels = (
+        Label(site, f"{name_of(record.array)} is made here of what `{name}` holds, on the host"),
+        *called_from(record.context.stack, "called from here"),
+        Label(sweep.backward.context.site, f"the reverse sweep comes to {name_of(record.array)} and stops there"),
+    )
+    attributes = {"array": plain_name(record.array), "source": name, "input": plain_name(origins[0])}
+    direct = programs.contents(record) is not None
+    program = programs.gradient(trace, sweep, origins) if direct else None
+    return Fact("host-round-trip", site, attributes, labels, record.context.definition, "taped", program)

@@ -89,8 +89,8 @@ def _instance_attribute(machine: Machine, owner: Instance, name: str, site: Loca
     if name == "__class__":
         return owner.cls
     found = _class_attribute(machine, owner.cls, name, owner, site)
-    if isinstance(found, Unknown) and not isinstance(owner.cls.attributes.get(name), Unknown):
-        owner.attributes[name] = found
+    if isinstance(found, Unknown) and class_member(machine, owner.cls, name) is None:
+        owner.attributes[name] = found  # the same unknown value each time; a property is asked again
     return found
 
 

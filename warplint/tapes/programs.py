@@ -200,7 +200,7 @@ def _slice(records: list[Record], goals: set[Storage], tapes: set[int]) -> list[
 
 def contents(record: Filled) -> ArrayValue | None:
     """The array whose contents went over the host into another one, unchanged; such a copy is on no tape."""
-    if record.context.tape is not None or not isinstance(record.value, Unknown):
+    if not isinstance(record.value, Unknown):
         return None
     found = record.value.children.get("contents")
     return found if isinstance(found, ArrayValue) and found.storage.owner is None else None
@@ -262,7 +262,8 @@ def _operation(record: Record, identities: dict[int, int]) -> ir.Operation | Non
     if isinstance(record, Filled):
         origin = contents(record)
         if origin is not None:
-            return ir.Copy(site, reference(record.array), reference(origin))
+            recorded = record.context.tape is None
+            return ir.Copy(site, reference(record.array), reference(origin), recorded)
         return ir.Fill(site, reference(record.array), argument(record.value, identities))
     if isinstance(record, TapeBegan):
         return ir.TapeBegin(site, record.tape)

@@ -8,8 +8,11 @@ from warplint.tapes.trace import (
     BackwardRun,
     Copied,
     CustomAdjoint,
+    Escaped,
+    GradientRead,
     GradientSeeded,
     Launched,
+    Record,
     Trace,
 )
 from warplint.tapes.values import ArrayValue, Storage
@@ -92,3 +95,12 @@ def written(record: Launched | Copied) -> set[Storage]:
     if isinstance(record, Copied):
         return {record.target.storage}
     return {access.array.storage for access in record.accesses if access.writes or access.accumulates}
+
+
+def unclear(record: Record, storage: Storage) -> bool:
+    """Whether something happens to the gradient of an array, or may happen, that is not followed."""
+    if isinstance(record, Launched):
+        return record.adjoint
+    if not isinstance(record, (GradientSeeded, GradientRead, Escaped)) or record.array.storage is not storage:
+        return False
+    return not isinstance(record, GradientRead) or record.how in ("escape", "sum")

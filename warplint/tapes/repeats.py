@@ -8,18 +8,16 @@ from collections.abc import Iterator
 from warplint.ir.facts import Fact, Label
 from warplint.tapes import programs
 from warplint.tapes.active import Activity
-from warplint.tapes.recorded import Sweep, written
+from warplint.tapes.recorded import Sweep, unclear, written
 from warplint.tapes.stories import called_from, name_of, plain_name
 from warplint.tapes.trace import (
     Copied,
-    Escaped,
     Filled,
     GradientRead,
     GradientSeeded,
     GradientZeroed,
     Launched,
     ParameterUpdated,
-    Record,
     TapeBegan,
     Trace,
 )
@@ -88,18 +86,9 @@ def _zeroed(trace: Trace, sweeps: list[Sweep], first: Sweep, second: Sweep, para
                     sweep.backward.tape == record.tape and sweep.position < position and storage in _touched(sweep)
                     for sweep in sweeps
                 )
-        elif _unclear(record, storage):
+        elif unclear(record, storage):
             return None
     return zeroed
-
-
-def _unclear(record: Record, storage: Storage) -> bool:
-    """Whether something happens to the gradient of an array, or may happen, that is not followed."""
-    if isinstance(record, Launched):
-        return record.adjoint
-    if not isinstance(record, (GradientSeeded, GradientRead, Escaped)) or record.array.storage is not storage:
-        return False
-    return not isinstance(record, GradientRead) or record.how in ("escape", "sum")
 
 
 def _touched(sweep: Sweep) -> set[Storage]:

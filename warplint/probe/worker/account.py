@@ -253,7 +253,8 @@ def inconclusive(reason: str) -> dict[str, Any]:
 
 
 def _numbers(one: dict[str, Any]) -> dict[str, Any]:
-    return {name: one[name] for name in ("tape", "finite_difference", "estimated_error", "input")}
+    names = ("tape", "finite_difference", "estimated_error", "input", "steps", "differences")
+    return {name: one[name] for name in names if name in one}
 
 
 def _profiles(sets: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -59,6 +59,8 @@ class Compared:
             "tape": self.tape,
             "finite_difference": self.estimate.value,
             "estimated_error": self.estimate.error,
+            "steps": list(self.estimate.steps),
+            "differences": list(self.estimate.central),
             "verdict": self.verdict,
         }
 

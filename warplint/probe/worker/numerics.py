@@ -27,6 +27,9 @@ class Estimate:
     error: float
     left: float = float("nan")
     right: float = float("nan")
+    #: Step sizes, and the central difference at each.
+    steps: tuple[float, ...] = ()
+    central: tuple[float, ...] = ()
 
 
 NOTHING = Estimate(float("nan"), float("inf"))
@@ -79,6 +82,8 @@ def differentiate(
         error,
         one_left if _settled(one_left, left_error) else float("nan"),
         one_right if _settled(one_right, right_error) else float("nan"),
+        tuple(0.5 * (a + b) for a, b in widths),
+        tuple(central),
     )
 
 

@@ -185,6 +185,8 @@ class TapeJob:
             "tape": tape,
             "finite_difference": estimate.value,
             "estimated_error": estimate.error,
+            "steps": list(estimate.steps),
+            "differences": list(estimate.central),
             "verdict": verdict,
         }
         if repaired is not None:
@@ -224,7 +226,7 @@ class TapeJob:
 
 
 def _numbers(found: dict[str, Any]) -> dict[str, Any]:
-    names = ("tape", "finite_difference", "estimated_error", "input", "repaired")
+    names = ("tape", "finite_difference", "estimated_error", "input", "steps", "differences", "repaired")
     return {name: found[name] for name in names if name in found}
 
 

@@ -251,7 +251,11 @@ class _Run:
 
     def copy(self, operation: dict[str, Any], position: int) -> None:
         del position
-        wp.copy(self.reference(operation["target"]), self.reference(operation["source"]))
+        target, source = self.reference(operation["target"]), self.reference(operation["source"])
+        if operation.get("recorded", True):
+            wp.copy(target, source)
+        else:
+            target.assign(np.array(source.numpy(), copy=True))
 
     def fill(self, operation: dict[str, Any], position: int) -> None:
         array = self.reference(operation["array"])

@@ -1,0 +1,214 @@
+"""Operations that the reverse sweep goes past, sweeps that start nowhere, and what looks like it and is right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+from judged import judge
+
+from warplint.ir.facts import Fact
+
+Run = Callable[[str], list[Fact]]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Analyse a program and hold what is found to its marks."""
+    return partial(
+        judge, tmp_path, kinds={"backward-disabled", "launch-not-recorded", "loss-not-on-tape", "host-round-trip"}
+    )
+
+
+DISABLED = """
+@wp.kernel(enable_backward=False)
+def fast(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[i] * x[i]
+"""
+
+
+def test_kernel_without_adjoint_on_the_path(run: Run) -> None:
+    (fact,) = run(
+        DISABLED
+        + """
+with tape:
+    wp.launch(halve, dim=n, inputs=[x, a])
+    wp.launch(fast, dim=n, inputs=[a, b])  # expect: WP302
+    wp.launch(total, dim=n, inputs=[b, loss])
+tape.backward(loss)
+"""
+    )
+    assert (fact.attributes["kernel"], fact.attributes["input"]) == ("fast", "x")
+
+
+def test_kernel_without_adjoint_off_the_path(run: Run) -> None:
+    run(
+        DISABLED
+        + """
+constant = wp.zeros(n, dtype=float)
+with tape:
+    wp.launch(fast, dim=n, inputs=[constant, a])
+    wp.launch(fast, dim=n, inputs=[x, b])
+    wp.launch(distance, dim=n, inputs=[x, a, loss])
+tape.backward(loss)
+wp.launch(fast, dim=n, inputs=[x, a])
+"""
+    )
+
+
+def test_adjoint_that_the_program_writes_itself(run: Run) -> None:
+    run(
+        DISABLED
+        + """
+with tape:
+    wp.launch(fast, dim=n, inputs=[x, a])
+    tape.record_func(lambda: None, [x, a])
+    wp.launch(total, dim=n, inputs=[a, loss])
+tape.backward(loss)
+"""
+    )
+
+
+def test_launch_that_is_not_recorded(run: Run) -> None:
+    run("""
+        prepared = wp.launch(square, dim=n, inputs=[x, a], record_cmd=True)
+        with tape:
+            prepared.launch()  # expect: WP309
+            wp.launch(halve, dim=n, inputs=[a, b], record_tape=False)  # expect: WP309
+            wp.launch(total, dim=n, inputs=[b, loss])
+        tape.backward(loss)
+    """)
+
+
+def test_launch_that_is_not_recorded_and_need_not_be(run: Run) -> None:
+    run("""
+        prepared = wp.launch(square, dim=n, inputs=[x, a], record_cmd=True)
+        prepared.launch()
+        with tape:
+            wp.launch(square, dim=n, inputs=[x, b], record_tape=False)
+            wp.launch(fill, dim=n, inputs=[a], record_tape=False)
+            wp.launch(distance, dim=n, inputs=[x, a, loss])
+        tape.backward(loss)
+        prepared.launch()
+    """)
+
+
+def test_loss_that_is_computed_after_the_tape(run: Run) -> None:
+    run("""
+        with tape:
+            wp.launch(square, dim=n, inputs=[x, a])
+        wp.launch(total, dim=n, inputs=[a, loss])
+        tape.backward(loss)  # expect: WP409
+        print(x.grad.numpy())
+    """)
+
+
+def test_loss_on_the_tape_and_changed_after_it(run: Run) -> None:
+    run("""
+        with tape:
+            wp.launch(square, dim=n, inputs=[x, a])
+            wp.launch(total, dim=n, inputs=[a, loss])
+        wp.launch(total, dim=n, inputs=[x, loss])
+        tape.backward(loss)
+        print(x.grad.numpy())
+    """)
+
+
+def test_sweep_that_starts_from_seeds(run: Run) -> None:
+    run("""
+        with tape:
+            wp.launch(square, dim=n, inputs=[x, a])
+        wp.launch(total, dim=n, inputs=[a, loss])
+        a.grad.fill_(1.0)
+        tape.backward(loss)
+        tape.backward(grads={a: wp.ones_like(a)})
+        print(x.grad.numpy())
+    """)
+
+
+def test_loss_that_code_of_others_computes(run: Run) -> None:
+    run("""
+        import solvers
+
+        with tape:
+            wp.launch(square, dim=n, inputs=[x, a])
+            solvers.reduce(a, loss)
+        tape.backward(loss)
+        print(x.grad.numpy())
+    """)
+
+
+def test_contents_that_go_over_the_host(run: Run) -> None:
+    (fact,) = run("""
+        with tape:
+            wp.launch(square, dim=n, inputs=[x, a])
+            b.assign(a.numpy())  # expect: WP307
+            wp.launch(total, dim=n, inputs=[b, loss])
+        tape.backward(loss)
+    """)
+    assert fact.program is not None
+    (fact,) = run("""
+        with tape:
+            wp.launch(square, dim=n, inputs=[x, a])
+            c = wp.array(np.clip(a.numpy(), 0.0, 1.0), dtype=float, requires_grad=True)  # expect: WP307
+            wp.launch(total, dim=n, inputs=[c, loss])
+        tape.backward(loss)
+    """)
+    assert fact.program is None  # what the host computes is not run
+
+
+def test_input_that_goes_over_the_host(run: Run) -> None:
+    run("""
+        with tape:
+            y = wp.array(2.0 * x.numpy(), dtype=float, requires_grad=True)  # expect: WP307
+            wp.launch(distance, dim=n, inputs=[x, y, loss])
+        tape.backward(loss)
+    """)
+
+
+def test_contents_that_are_only_looked_at(run: Run) -> None:
+    run("""
+        seen = wp.zeros(n, dtype=float)
+        with tape:
+            wp.launch(square, dim=n, inputs=[x, a])
+            print(a.numpy().mean())
+            seen.assign(a.numpy())
+            wp.launch(total, dim=n, inputs=[a, loss])
+        tape.backward(loss)
+    """)
+
+
+def test_contents_that_go_over_the_host_outside_the_tape(run: Run) -> None:
+    run("""
+        wp.launch(square, dim=n, inputs=[x, a])
+        start = wp.array(a.numpy(), dtype=float, requires_grad=True)
+        with tape:
+            wp.launch(total, dim=n, inputs=[start, loss])
+        tape.backward(loss)
+        b.assign(start.grad.numpy())
+    """)
+
+
+def test_constants_that_come_from_the_host_on_the_tape(run: Run) -> None:
+    run("""
+        fixed = wp.array(np.ones(n), dtype=float)
+        with tape:
+            wp.launch(square, dim=n, inputs=[x, a])
+            target = wp.array(0.5 * fixed.numpy(), dtype=float)
+            wp.launch(distance, dim=n, inputs=[a, target, loss])
+        tape.backward(loss)
+    """)
+
+
+def test_contents_that_are_overwritten_before_they_are_used(run: Run) -> None:
+    run("""
+        with tape:
+            wp.launch(square, dim=n, inputs=[x, a])
+            b.assign(a.numpy())
+            wp.launch(halve, dim=n, inputs=[a, b])
+            wp.launch(total, dim=n, inputs=[b, loss])
+        tape.backward(loss)
+    """)

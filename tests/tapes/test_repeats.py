@@ -1,0 +1,233 @@
+"""Gradients that are counted more than once, and what looks like it and is right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+from judged import judge
+
+from warplint.ir.facts import Fact
+
+Run = Callable[[str], list[Fact]]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Analyse a program and hold what is found to its marks."""
+    return partial(judge, tmp_path, kinds={"gradient-not-zeroed", "backward-twice", "tape-re-entered"})
+
+
+ROUND = """
+def record():
+    cost = wp.zeros(1, dtype=float, requires_grad=True)
+    inner = wp.Tape()
+    with inner:
+        wp.launch(square, dim=n, inputs=[x, a])
+        wp.launch(total, dim=n, inputs=[a, cost])
+    return inner, cost
+"""
+
+
+def test_optimizer_without_zeroing(run: Run) -> None:
+    (fact,) = run(
+        ROUND
+        + """
+import warp.optim
+adam = warp.optim.Adam([x], lr=0.1)
+for k in range(50):
+    inner, cost = record()
+    inner.backward(cost)  # expect: WP402
+    adam.step([x.grad])
+"""
+    )
+    assert fact.attributes["parameter"] == "x"
+    assert fact.program is not None and fact.program.inputs == (0,)
+
+
+@pytest.mark.parametrize("zero", ["inner.zero()", "inner.reset()", "x.grad.zero_()", "x.grad.fill_(0.0)"])
+def test_zeroing_after_use(run: Run, zero: str) -> None:
+    run(
+        ROUND
+        + f"""
+for k in range(5):
+    inner, cost = record()
+    inner.backward(cost)
+    wp.launch(descend, dim=n, inputs=[x, x.grad])
+    {zero}
+"""
+    )
+
+
+def test_zeroing_before_the_sweep_that_zeroes_nothing(run: Run) -> None:
+    run(
+        ROUND
+        + """
+for k in range(5):
+    inner, cost = record()
+    inner.zero()
+    inner.backward(cost)  # expect: WP402
+    wp.launch(descend, dim=n, inputs=[x, x.grad])
+"""
+    )
+
+
+def test_zeroing_before_the_sweep_of_a_tape_that_lives_on(run: Run) -> None:
+    run("""
+        with tape:
+            wp.launch(square, dim=n, inputs=[x, a])
+            wp.launch(total, dim=n, inputs=[a, loss])
+        for k in range(5):
+            tape.zero()
+            tape.backward(loss)
+            wp.launch(descend, dim=n, inputs=[x, x.grad])
+    """)
+
+
+def test_gradients_of_batches_that_add_up(run: Run) -> None:
+    # one step after all of them: the sum is what is wanted
+    run(
+        ROUND
+        + """
+for k in range(5):
+    for batch in range(4):
+        inner, cost = record()
+        inner.backward(cost)
+    wp.launch(descend, dim=n, inputs=[x, x.grad])
+    x.grad.zero_()
+"""
+    )
+
+
+def test_gradients_that_are_only_looked_at_while_they_add_up(run: Run) -> None:
+    run(
+        ROUND
+        + """
+for batch in range(4):
+    inner, cost = record()
+    inner.backward(cost)
+    print(x.grad.numpy())
+"""
+    )
+
+
+def test_fresh_parameter_in_every_round(run: Run) -> None:
+    run(
+        """
+        def slope(values):
+            x = wp.array(values, dtype=float, requires_grad=True)
+            y = wp.zeros_like(x)
+            cost = wp.zeros(1, dtype=float, requires_grad=True)
+            with wp.Tape() as inner:
+                wp.launch(square, dim=n, inputs=[x, y])
+                wp.launch(total, dim=n, inputs=[y, cost])
+            inner.backward(cost)
+            return x.grad.numpy()
+
+        values = np.ones(n)
+        for k in range(5):
+            values = values - slope(values)
+    """
+    )
+
+
+def test_zeroing_by_code_that_is_not_known(run: Run) -> None:
+    run(
+        "from helpers import clear_gradients\n"
+        + ROUND
+        + """
+for k in range(5):
+    inner, cost = record()
+    inner.backward(cost)
+    wp.launch(descend, dim=n, inputs=[x, x.grad])
+    clear_gradients([x])
+"""
+    )
+
+
+def test_two_sweeps_over_one_recording(run: Run) -> None:
+    run("""
+        with tape:
+            wp.launch(square, dim=n, inputs=[x, a])
+            wp.launch(total, dim=n, inputs=[a, loss])
+        tape.backward(loss)
+        tape.backward(loss)  # expect: WP411
+        print(x.grad.numpy())
+    """)
+
+
+def test_two_sweeps_of_which_nobody_uses_the_sum(run: Run) -> None:
+    run("""
+        with tape:
+            wp.launch(square, dim=n, inputs=[x, a])
+            wp.launch(total, dim=n, inputs=[a, loss])
+        tape.backward(loss)
+        print(x.grad.numpy())
+        tape.zero()
+        tape.backward(loss)
+        print(x.grad.numpy())
+    """)
+
+
+def test_two_objectives_on_one_tape(run: Run) -> None:
+    run("""
+        more = wp.zeros(1, dtype=float, requires_grad=True)
+        with tape:
+            wp.launch(square, dim=n, inputs=[x, a])
+            wp.launch(total, dim=n, inputs=[a, loss])
+            wp.launch(total, dim=n, inputs=[x, more])
+        tape.backward(loss)
+        tape.backward(more)
+        print(x.grad.numpy())
+    """)
+
+
+def test_tape_that_is_entered_again(run: Run) -> None:
+    run("""
+        for k in range(3):
+            with tape:  # expect: WP412
+                wp.launch(square, dim=n, inputs=[x, a])
+                wp.launch(total, dim=n, inputs=[a, loss])
+            tape.backward(loss)
+            print(x.grad.numpy())
+            tape.zero()
+    """)
+
+
+def test_tape_that_is_entered_twice_before_its_sweep(run: Run) -> None:
+    run("""
+        with tape:
+            wp.launch(square, dim=n, inputs=[x, a])
+        with tape:
+            wp.launch(total, dim=n, inputs=[a, loss])
+        tape.backward(loss)
+        print(x.grad.numpy())
+    """)
+
+
+def test_tape_that_is_reset(run: Run) -> None:
+    run("""
+        for k in range(3):
+            with tape:
+                wp.launch(square, dim=n, inputs=[x, a])
+                wp.launch(total, dim=n, inputs=[a, loss])
+            tape.backward(loss)
+            print(x.grad.numpy())
+            tape.reset()
+    """)
+
+
+def test_tape_that_is_entered_again_for_another_loss(run: Run) -> None:
+    # the old loss has no gradient left when the sweep goes over the old launches again
+    run("""
+        for k in range(3):
+            cost = wp.zeros(1, dtype=float, requires_grad=True)
+            with tape:
+                wp.launch(square, dim=n, inputs=[x, a])
+                wp.launch(total, dim=n, inputs=[a, cost])
+            tape.backward(cost)
+            print(x.grad.numpy())
+            tape.zero()
+    """)

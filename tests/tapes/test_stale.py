@@ -1,0 +1,87 @@
+"""Gradients that are read when they are not there, and what looks like it and is right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+from judged import judge
+
+from warplint.ir.facts import Fact
+
+Run = Callable[[str], list[Fact]]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Analyse a program and hold what is found to its marks."""
+    return partial(judge, tmp_path, kinds={"stale-gradient"})
+
+
+SWEEP = """
+with tape:
+    wp.launch(square, dim=n, inputs=[x, a])
+    wp.launch(total, dim=n, inputs=[a, loss])
+tape.backward(loss)
+"""
+
+
+@pytest.mark.parametrize("zero", ["tape.zero()", "tape.reset()", "x.grad.zero_()"])
+def test_read_after_zeroing(run: Run, zero: str) -> None:
+    (fact,) = run(
+        SWEEP
+        + zero
+        + """
+wp.launch(descend, dim=n, inputs=[x, x.grad])  # expect: WP403
+"""
+    )
+    assert fact.attributes["parameter"] == "x"
+    assert fact.program is not None and fact.program.inputs == (0,)
+
+
+@pytest.mark.parametrize("zero", ["tape.zero()", "x.grad.zero_()"])
+def test_read_before_and_after_zeroing(run: Run, zero: str) -> None:
+    run(
+        SWEEP
+        + f"""
+wp.launch(descend, dim=n, inputs=[x, x.grad])
+{zero}
+assert not x.grad.numpy().any()
+"""
+    )
+
+
+def test_zeroing_of_another_tape(run: Run) -> None:
+    run(
+        SWEEP
+        + """
+other = wp.Tape()
+other.zero()
+a.grad.zero_()
+print(x.grad.numpy())
+"""
+    )
+
+
+def test_zeroing_and_another_sweep(run: Run) -> None:
+    run(
+        SWEEP
+        + """
+tape.zero()
+tape.backward(loss)
+print(x.grad.numpy())
+"""
+    )
+
+
+def test_gradient_set_by_hand_after_zeroing(run: Run) -> None:
+    run(
+        SWEEP
+        + """
+tape.zero()
+x.grad.fill_(1.0)
+print(x.grad.numpy())
+"""
+    )

@@ -1,0 +1,258 @@
+"""The command line as text, and the options that it stands for."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from warplint import __version__
+from warplint.settings.keys import DEVICE, FAIL_ON, SEVERITIES
+from warplint.settings.options import COLORS, OUTPUT_FORMATS, STDIN, Options, Selectors
+
+#: The commands besides ``check``, which needs not be named, and what each is for.
+COMMANDS = {
+    "check": "find wrong gradients; the word may be left out",
+    "explain": "print the page of a rule",
+    "rules": "list the rules",
+    "config": "print what is configured for a file, and where",
+}
+
+
+#: What ``explain --symptom`` takes. The rules know them from the catalogue, which is not read for ``-h``.
+SYMPTOM_NAMES = ("zero", "growing", "factor", "nan", "subtle", "window", "sparse", "converged")
+
+
+class Parser(argparse.ArgumentParser):
+    """Its errors are one line on standard error, and exit status 2."""
+
+    def error(self, message: str) -> NoReturn:
+        """End the run."""
+        print(f"warplint: {message}; `{self.prog} -h` shows how to call it", file=sys.stderr)
+        raise SystemExit(2)
+
+
+def check_parser() -> argparse.ArgumentParser:
+    """The parser of ``warplint check``."""
+    parser = Parser(
+        prog="warplint",
+        usage="warplint [check] [options] PATH...   (files, folders, - for stdin)\n       warplint COMMAND [options]",
+        description="Finds NVIDIA Warp code whose gradients are silently wrong, and proves\n"
+        "each finding by running it.",
+        epilog="Exit status: 0 nothing found, 1 findings, 2 something could not be done (see\nstandard error).",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        add_help=False,
+        allow_abbrev=False,
+    )
+    parser.add_argument("paths", nargs="*", metavar="PATH", help=argparse.SUPPRESS)
+    parser.add_argument_group("commands", "\n".join(f"{name:<21} {use}" for name, use in COMMANDS.items()))
+
+    rules = parser.add_argument_group("rules", "RULES are codes (WP104), names, beginnings of codes (WP1) or families")
+    rules.add_argument("--select", **_LIST, type=_words, metavar="RULES", help="apply these rules only")
+    rules.add_argument("--extend-select", **_MORE, type=_words, metavar="RULES", help="apply these as well")
+    rules.add_argument("--ignore", **_MORE, type=_words, metavar="RULES", help="do not apply these")
+    rules.add_argument("--config", metavar="FILE", help="this configuration for all files")
+    rules.add_argument("--isolated", action="store_true", help="no configuration at all")
+
+    probe = parser.add_argument_group("probe")
+    probe.add_argument("--probe", action=argparse.BooleanOptionalAction, help="run a small program for each finding")
+    probe.add_argument("--device", type=_device, help="where to run it: auto (the default), cpu or cuda:N")
+    probe.add_argument("--cache-dir", metavar="FOLDER", help="where compiled kernels are kept for the next run")
+    probe.add_argument("--no-cache", action="store_true", help="keep nothing for the next run")
+    probe.add_argument("--show-refuted", action="store_true", help="also show what the probe found to be right")
+
+    findings = parser.add_argument_group("findings")
+    levels = "|".join(SEVERITIES)
+    findings.add_argument(
+        "--min-severity", choices=SEVERITIES, default="warning", metavar=levels, help="list these and worse (warning)"
+    )
+    findings.add_argument(
+        "--fail-on", choices=FAIL_ON, metavar=f"{levels}|never", help="exit status 1 for these and worse (warning)"
+    )
+
+    findings.add_argument("--exit-zero", action="store_true", help="exit status 0 in spite of findings")
+    findings.add_argument("--no-ignores", action="store_true", help="also list what comments suppress")
+    findings.add_argument("--add-ignore", type=_reason, metavar="REASON", help="write such comments for what is listed")
+
+    findings.add_argument("--baseline", metavar="FILE", help="do not list what this file counts")
+    findings.add_argument("--write-baseline", action="store_true", help="count all that is found in that file")
+
+    output = parser.add_argument_group("output")
+    output.add_argument(
+        "--output-format", choices=OUTPUT_FORMATS, default="full", metavar="FORMAT", help=" ".join(OUTPUT_FORMATS)
+    )
+    output.add_argument(
+        "--output", **_MORE, type=_output, metavar="FORMAT=FILE", help="write this file as well; may be repeated"
+    )
+    output.add_argument("--statistics", action="store_true", help="count the findings of each rule instead")
+    output.add_argument("--color", choices=COLORS, default="auto", metavar="|".join(COLORS), help="auto: on a terminal")
+    output.add_argument("-q", "--quiet", action="store_true", help="print findings and errors, and nothing else")
+    output.add_argument("-v", "--verbose", action="store_true", help="tell what is done, and tracebacks")
+
+    files = parser.add_argument_group("files")
+    files.add_argument("--exclude", **_MORE, type=_patterns, metavar="PATTERNS", help="leave these out as well")
+    files.add_argument("--force-exclude", action="store_true", help="leave excluded files out even if named outright")
+    files.add_argument("--stdin-filename", metavar="PATH", help="the file that the text on standard input belongs to")
+    files.add_argument("--jobs", type=_jobs, metavar="N", help="processes for many files; one for each processor")
+
+    other = parser.add_argument_group("other")
+    other.add_argument("--version", action="version", version=f"warplint {__version__}", help="print the version")
+    other.add_argument("-h", "--help", action="help", help="print this")
+    return parser
+
+
+_LIST: dict[str, Any] = {"action": "append"}
+_MORE: dict[str, Any] = {"action": "append", "default": []}
+
+
+def options(arguments: Sequence[str]) -> Options:
+    """What ``warplint check`` is asked to do. Ends the run where that makes no sense."""
+    parser = check_parser()
+    # Options may stand before, between and after the paths.
+    given = parser.parse_intermixed_args(arguments)
+    paths = given.paths[1:] if given.paths[:1] == ["check"] else given.paths
+    if not paths:
+        parser.error("no path given; name files or folders, as in `warplint .`")
+    if given.stdin_filename is not None and STDIN not in paths:
+        parser.error("--stdin-filename goes with the path `-`")
+    if given.add_ignore is not None and (STDIN in paths or given.no_ignores):
+        parser.error("--add-ignore goes with neither standard input nor --no-ignores")
+    if given.write_baseline and (given.baseline is None or STDIN in paths):
+        parser.error("--write-baseline goes with --baseline FILE, and not with standard input")
+    if given.stdin_filename is not None and os.path.isdir(given.stdin_filename):
+        parser.error(f"--stdin-filename {given.stdin_filename!r} is a folder; name a Python file")
+    if given.statistics and given.output_format not in ("full", "concise", "json"):
+        parser.error("--statistics goes with the formats full, concise and json")
+    if given.quiet and given.verbose:
+        parser.error("--quiet and --verbose contradict each other; give one of them")
+    if given.no_cache and given.cache_dir is not None:
+        parser.error("--no-cache and --cache-dir contradict each other; give one of them")
+    if given.config is not None and given.isolated:
+        parser.error("--config and --isolated contradict each other; give one of them")
+    return Options(
+        paths=tuple(paths),
+        stdin_filename=given.stdin_filename,
+        selectors=Selectors(
+            select=None if given.select is None else _flat(given.select),
+            extend_select=_flat(given.extend_select),
+            ignore=_flat(given.ignore),
+        ),
+        config=given.config,
+        isolated=given.isolated,
+        exclude=_flat(given.exclude),
+        probe=given.probe,
+        device=given.device,
+        show_refuted=given.show_refuted,
+        ignores=not given.no_ignores,
+        add_ignore=given.add_ignore,
+        baseline=given.baseline,
+        write_baseline=given.write_baseline,
+        min_severity=given.min_severity,
+        fail_on=given.fail_on,
+        output_format=given.output_format,
+        outputs=tuple(given.output),
+        color=given.color,
+        jobs=given.jobs,
+        force_exclude=given.force_exclude,
+        statistics=given.statistics,
+        exit_zero=given.exit_zero,
+        cache_dir=given.cache_dir,
+        cache=not given.no_cache,
+        quiet=given.quiet,
+        verbose=given.verbose,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What one of the small commands is asked: about a rule or a path, as text or as JSON."""
+
+    about: str | None = None
+    as_json: bool = False
+    everything: bool = False
+    symptom: str | None = None
+    config: str | None = None
+    isolated: bool = False
+
+
+def explain_parser() -> argparse.ArgumentParser:
+    """The parser of ``warplint explain``."""
+    parser = Parser(prog="warplint explain", description="Print the page of a rule, or the list of all rules.")
+    parser.add_argument("rule", nargs="?", metavar="RULE", help="a code (WP104) or name; all rules without")
+    parser.add_argument("--all", action="store_true", help="the pages of all rules")
+    parser.add_argument("--symptom", metavar="NAME", choices=SYMPTOM_NAMES, help=" ".join(SYMPTOM_NAMES))
+    return parser
+
+
+def explain_arguments(arguments: Sequence[str]) -> Asked:
+    """``warplint explain``."""
+    parser = explain_parser()
+    given = parser.parse_args(arguments)
+    if (given.rule is not None) + given.all + (given.symptom is not None) > 1:
+        parser.error("give a rule, --all or --symptom")
+    return Asked(given.rule, everything=given.all, symptom=given.symptom)
+
+
+def rules_arguments(arguments: Sequence[str]) -> Asked:
+    """``warplint rules``."""
+    parser = Parser(prog="warplint rules", description="List the rules, those of the configuration here included.")
+    parser.add_argument("--output-format", choices=("text", "json"), default="text", help="text is the default")
+    return Asked(as_json=parser.parse_args(arguments).output_format == "json")
+
+
+def config_arguments(arguments: Sequence[str]) -> Asked:
+    """``warplint config``."""
+    parser = Parser(prog="warplint config", description="Print what is configured for a file, and where.")
+    parser.add_argument(
+        "path", nargs="?", default=".", metavar="PATH", help="a file or folder; the current one without"
+    )
+    parser.add_argument("--config", metavar="FILE", help="this configuration for all files")
+    parser.add_argument("--isolated", action="store_true", help="no configuration at all")
+    parser.add_argument("--output-format", choices=("text", "json"), default="text", help="text is the default")
+    given = parser.parse_args(arguments)
+    as_json = given.output_format == "json"
+    return Asked(given.path, as_json, config=given.config, isolated=given.isolated)
+
+
+def _words(text: str) -> list[str]:
+    words = [word.strip() for word in text.split(",")]
+    if not all(words):
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of rules; separate them by commas")
+    return words
+
+
+def _reason(text: str) -> str:
+    reason = text.strip()
+    if not reason or "\n" in reason or reason.startswith(("#", "[")) or " #" in reason:
+        raise argparse.ArgumentTypeError(f"{text!r} is no reason; write one line without `#`")
+    return reason
+
+
+def _output(text: str) -> tuple[str, str]:
+    output_format, _, path = text.partition("=")
+    if output_format not in OUTPUT_FORMATS or not path:
+        raise argparse.ArgumentTypeError(f"{text!r} is no FORMAT=FILE, as sarif=report.sarif")
+    return output_format, path
+
+
+def _patterns(text: str) -> list[str]:
+    return [pattern for pattern in text.split(",") if pattern.strip()]
+
+
+def _device(text: str) -> str:
+    if not DEVICE.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no device; write auto, cpu or cuda:N")
+    return text
+
+
+def _jobs(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of processes; write 1 or more")
+    return int(text)
+
+
+def _flat(lists: Iterable[Iterable[str]]) -> tuple[str, ...]:
+    return tuple(word for words in lists for word in words)
