@@ -116,6 +116,6 @@ def element_changed_in_the_loop(x: wp.array(dtype=float), c: wp.array(dtype=floa
     k = int(0)
     while k < n:
         k += 1
-        c[0] = c[0] * 0.5 + x[k]
+        c[0] = c[0] * 0.5 + x[k]  # expect: WP104
         s = wp.where(x[0] > 0.4, c[0], s)  # expect: WP104
     o[0] = s
