@@ -85,6 +85,42 @@ def test_a_linear_read_is_not_needed(project: Project) -> None:
     assert written is not None and written.accumulates and not written.writes and not written.covers
 
 
+def test_whose_derivative_reads_which_values(project: Project) -> None:
+    found = summary(project, "square")
+    assert found is not None and (("x",), ("x",)) in found.needs
+    linear = summary(project, "scale")
+    assert linear is not None and not any(wanted == ("x",) for _, wanted in linear.needs)
+
+
+PLACES = """\
+import warp as wp
+
+@wp.func
+def put(y: wp.array(dtype=float), at: int, value: float):
+    y[at] = value
+
+@wp.kernel
+def store(x: wp.array(dtype=float), index: wp.array(dtype=int), k: int, a: wp.array(dtype=float),
+          b: wp.array(dtype=float), c: wp.array(dtype=float), d: wp.array(dtype=float)):
+    i = wp.tid()
+    a[i] = x[i]
+    b[i + k] = x[i]
+    c[index[i]] = x[i]
+    put(d, i + k, x[i])
+"""
+
+
+def test_where_stores_go(project: Project) -> None:
+    module = module_of(project, PLACES)
+    definition = next(found for found in module.functions() if found.node.name == "store")
+    found = kernels.effects(project, definition)
+    assert found is not None
+    placed = {effect.path: effect.placed for effect in found.effects if effect.writes}
+    assert placed[("a",)] == frozenset()
+    assert placed[("b",)] == {("k",)} and placed[("d",)] == {("k",)}
+    assert ("index",) in placed[("c",)] and ("k",) not in placed[("c",)]
+
+
 def test_effects_of_called_funcs_and_struct_fields(project: Project) -> None:
     found = summary(project, "step")
     assert found is not None

@@ -179,7 +179,19 @@ def test_two_objectives_on_one_tape(run: Run) -> None:
             wp.launch(total, dim=n, inputs=[a, loss])
             wp.launch(total, dim=n, inputs=[x, more])
         tape.backward(loss)
-        tape.backward(more)
+        tape.backward(more)  # expect: WP411
+        print(x.grad.numpy())
+    """)
+
+
+def test_two_objectives_of_which_the_first_is_stored(run: Run) -> None:
+    # the adjoint of the store takes the one out of the gradient of the first loss
+    run("""
+        with tape:
+            wp.launch(square, dim=1, inputs=[x, loss])
+            wp.launch(total, dim=n, inputs=[x, b])
+        tape.backward(loss)
+        tape.backward(b)
         print(x.grad.numpy())
     """)
 

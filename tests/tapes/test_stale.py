@@ -85,3 +85,19 @@ x.grad.fill_(1.0)
 print(x.grad.numpy())
 """
     )
+
+
+def test_graph_that_is_run_again(run: Run) -> None:
+    # the graph holds the sweep
+    run(
+        """
+with wp.ScopedCapture() as capture:
+    with tape:
+        wp.launch(square, dim=n, inputs=[x, a])
+        wp.launch(total, dim=n, inputs=[a, loss])
+    tape.backward(loss)
+x.grad.zero_()
+wp.capture_launch(capture.graph)
+print(x.grad.numpy())
+"""
+    )

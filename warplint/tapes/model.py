@@ -162,6 +162,11 @@ def _copy(machine: Machine, args: Args, keywords: Keywords, site: Location) -> V
     return None
 
 
+def _replay(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
+    machine.recorder.replayed(site)
+    return None
+
+
 def _launch(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
     return launches.launch(machine, args, keywords, site)
 
@@ -203,6 +208,7 @@ def _bundle(machine: Machine, args: Args, keywords: Keywords, site: Location) ->
 
 _HANDLERS: dict[str, Handler] = {
     "warp.launch": _launch,
+    "warp.capture_launch": _replay,
     "warp.launch_tiled": _launch_tiled,
     "warp.copy": _copy,
     "warp.Tape": _tape,

@@ -13,6 +13,7 @@ from warplint.tapes.trace import (
     GradientSeeded,
     Launched,
     Record,
+    Replayed,
     Trace,
 )
 from warplint.tapes.values import ArrayValue, Storage
@@ -99,6 +100,8 @@ def written(record: Launched | Copied) -> set[Storage]:
 
 def unclear(record: Record, storage: Storage) -> bool:
     """Whether something happens to the gradient of an array, or may happen, that is not followed."""
+    if isinstance(record, Replayed):
+        return True
     if isinstance(record, Launched):
         return record.adjoint
     if not isinstance(record, (GradientSeeded, GradientRead, Escaped)) or record.array.storage is not storage:

@@ -19,6 +19,7 @@ from warplint.tapes.trace import (
     Launched,
     ParameterUpdated,
     Record,
+    Replayed,
     TapeBegan,
     TapeEnded,
     Trace,
@@ -221,6 +222,9 @@ class Recorder:
             self.read_gradient(array, "escape", site)
         else:
             self._add(Escaped(self.context(site), array, callee))
+
+    def replayed(self, site: Location) -> None:
+        self._add(Replayed(self.context(site)))
 
     # --- tapes ---
 

@@ -57,8 +57,9 @@ def _between(trace: Trace, sweeps: list[Sweep], first: Sweep, second: Sweep, par
         if entered:
             piled = not zeroed or _adds_up(first, second)
             return _re_entered(trace, first, second, parameter, entered[0], read) if piled else None
-        same = first.backward.loss.storage is second.backward.loss.storage
-        return _twice(trace, first, second, parameter, read) if same and not zeroed else None
+        # Another loss does not help where the first one was added up: its gradient is still one.
+        kept = first.backward.loss.storage is second.backward.loss.storage or _accumulated(first.backward.loss, second)
+        return _twice(trace, first, second, parameter, read) if kept and not zeroed else None
     if zeroed or first.backward.context.site != second.backward.context.site:
         return None
     before = _read(trace, first.position, parameter, second.position)
@@ -131,9 +132,14 @@ def _adds_up(first: Sweep, second: Sweep) -> bool:
     loss = second.backward.loss
     if loss is None or first.backward.loss is None or first.backward.loss.storage is not loss.storage:
         return False
+    return _accumulated(loss, second)
+
+
+def _accumulated(loss: ArrayValue, sweep: Sweep) -> bool:
+    """Whether an operation on the tape adds to a loss: the sweep then leaves the gradient of the loss as it is."""
     return any(
         access.accumulates and access.array.storage is loss.storage
-        for _, record in second.operations
+        for _, record in sweep.operations
         if isinstance(record, Launched)
         for access in record.accesses
     )

@@ -125,6 +125,8 @@ def _tail(function: ir.Expr) -> str:
 #: the run, fewer and fewer after that, and never fewer than the second number.
 _IDLE_STEPS = 1000
 _FEWEST_IDLE_STEPS = 60
+#: Steps of a loop outside every tape, after which it is left in a run with smaller counts.
+_FORWARD_STEPS = 1500
 
 
 class _Rounds:
@@ -147,6 +149,8 @@ class _Rounds:
             return spent > max(_FEWEST_IDLE_STEPS, _IDLE_STEPS - self._machine.idle // 2)
         if any(isinstance(record, BackwardRun) for record in records[self._records :]):
             return True  # each round is a tape of its own: three of them show all that repeats
+        if self._machine.shrunk and not self._machine.recorder.tapes and spent > _FORWARD_STEPS:
+            return True  # a forward pass that is only repeated: no tape sees it
         if done >= expressions.MAX_ROUNDS or spent > self._budget // 2:
             self._machine.cut = True
             return True

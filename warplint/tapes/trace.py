@@ -176,6 +176,13 @@ class Escaped:
     callee: str
 
 
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """A captured graph ran: everything that was captured may have happened once more."""
+
+    context: Context
+
+
 Record = Union[
     Allocated,
     Launched,
@@ -190,6 +197,7 @@ Record = Union[
     GradientRead,
     ParameterUpdated,
     Escaped,
+    Replayed,
 ]
 
 
