@@ -31,6 +31,7 @@ ROOMS = {
     "analysis": {"ir", "source", "kernels", "tapes", "reach"},
     "arguments": {"settings"},
     "terminal": set(),
+    "completion": set(),
     "pipeline": {
         "ir",
         "source",
@@ -44,7 +45,18 @@ ROOMS = {
         "suppressing",
         "baseline",
     },
-    "cli": {"ir", "arguments", "terminal", "settings", "ignoring", "analysis", "pipeline", "report", "catalogue"},
+    "cli": {
+        "ir",
+        "arguments",
+        "completion",
+        "terminal",
+        "settings",
+        "ignoring",
+        "analysis",
+        "pipeline",
+        "report",
+        "catalogue",
+    },
     "__main__": {"cli"},
     "__init__": set(),
 }

@@ -224,7 +224,7 @@ class TestHelp:
         assert groups == ["commands", "rules", "probe", "findings", "output", "files", "other"]
         assert len(text.splitlines()) < 80
 
-    @pytest.mark.parametrize("command", ["explain", "rules", "config"])
+    @pytest.mark.parametrize("command", ["explain", "rules", "config", "completion"])
     def test_every_command_has_its_own(self, warplint: Command, command: str) -> None:
         done = warplint(command, "-h", COLUMNS="80")
         assert done.returncode == 0
