@@ -75,11 +75,12 @@ def syntax() -> Iterator[tuple[str, str]]:
         "print 'two'", "exec 'two'", "raise E, 'two'", "except: pass", "match x:\n    case y: pass",
         "match x:\n    case 1 | y: pass", "type X = int", "def f[T](x: T): pass", "class C[T]: pass",
         "try: pass\nexcept* E: pass", "with (a as b, c as d): pass", "x = (yield)", "from __future__ import braces",
-        "from __future__ import annotations", "from . import x", "from .... import x", "import a.b.c as d", "from x import *",
-        "\tif x:\n        y = 1", "  x = 1", "if x:\n\ty = 1\n        z = 2", "x = 0777", "x = 1__0", "x = 0x", "x = 1e",
+        "from __future__ import annotations", "from . import x", "from .... import x", "import a.b.c as d",
+        "from x import *", "x = 0x", "@wp.kernel(",
+        "\tif x:\n        y = 1", "  x = 1", "if x:\n\ty = 1\n        z = 2", "x = 0777", "x = 1__0", "x = 1e",
         "x = 1if 2else 3", "x = $", "x = a?b", "\u00b2 = 1", "\u212b = 1", "x\u200b = 1", "\u0441 = 1",
         "x = 10**10**10", "x = 'a' * 10**12", "x = " + "9" * 5000, "x = -" * 50 + "1", "assert (x, 'y')",
-        "@wp.kernel\nasync def f(): pass", "@wp.kernel\nclass C: pass", "@wp.kernel\nx = 1", "@wp.kernel", "@wp.kernel(",
+        "@wp.kernel\nasync def f(): pass", "@wp.kernel\nclass C: pass", "@wp.kernel\nx = 1", "@wp.kernel",
     ]  # fmt: skip
     for number, text in enumerate(texts):
         yield f"syntax_{number:02}", HEAD + text + "\n"

@@ -114,7 +114,7 @@ class TestRules:
         (project / "warplint.toml").write_text('ignore = ["WP1O4", "WP101"]\n')
         done = lint(".")
         assert (hits(done), done.returncode) == ([PLAN], 2)
-        assert done.stderr == "warplint: warplint.toml: `ignore`: unknown rule `WP1O4`; did you mean `WP104`?\n"
+        assert done.stderr == "warplint: warplint.toml:1: `ignore`: unknown rule `WP1O4`; did you mean `WP104`?\n"
 
     def test_exclude_and_force_exclude(self, project: Path, lint: Command) -> None:
         (project / "warplint.toml").write_text('exclude = ["sub/"]\n')

@@ -289,23 +289,38 @@ class Configurations:
             if key == "tool" and path.name == "warplint.toml":
                 self._complain(path, "in this file the keys stand alone; take `[tool.warplint]` away")
             elif known is None:
-                self._complain(path, f"unknown key `{key}`; {suggestion(key, KEYS)}")
+                self._complain(path, f"unknown key `{key}`; {suggestion(key, KEYS)}", line_naming(path, key))
             else:
                 read = known.form.read(value)
                 if read is None:
-                    self._complain(path, f"`{key}` must be {known.form.words}, not {value!r}")
+                    message = f"`{key}` must be {known.form.words}, not {value!r}"
+                    self._complain(path, message, line_naming(path, key))
                 else:
                     values[key] = read
         for key in ("extend-rules", "src"):
             names = values.get(key, ())
             for name in names if isinstance(names, tuple) else ():
                 if not (path.parent / name).is_dir():
-                    self._complain(path, f"`{key}` names {name!r}, which is no folder; correct the path")
+                    message = f"`{key}` names {name!r}, which is no folder; correct the path"
+                    self._complain(path, message, line_naming(path, key))
                     values[key] = tuple(other for other in values[key] if other != name)  # type: ignore[union-attr]
         return values
 
     def _complain(self, path: Path, message: str, line: int | None = None, column: int | None = None) -> None:
         self._problems.append(Problem(displayed(path), message, line, column))
+
+
+def line_naming(path: Path, word: str) -> int | None:
+    """The first line of a configuration file that holds ``word``, comments aside; None if none does."""
+    pattern = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])")
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        return None
+    for number, line in enumerate(lines, 1):
+        if not line.lstrip().startswith("#") and pattern.search(line):
+            return number
+    return None
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
