@@ -32,6 +32,7 @@ ROOMS = {
     "arguments": {"settings"},
     "terminal": set(),
     "completion": set(),
+    "watching": {"settings"},
     "pipeline": {
         "ir",
         "source",
@@ -49,6 +50,7 @@ ROOMS = {
         "ir",
         "arguments",
         "completion",
+        "watching",
         "terminal",
         "settings",
         "ignoring",

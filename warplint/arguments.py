@@ -100,6 +100,7 @@ def check_parser() -> argparse.ArgumentParser:
     files.add_argument("--exclude", **_MORE, type=_patterns, metavar="PATTERNS", help="leave these out as well")
     files.add_argument("--force-exclude", action="store_true", help="leave excluded files out even if named outright")
     files.add_argument("--stdin-filename", metavar="PATH", help="the file that the text on standard input belongs to")
+    files.add_argument("--watch", action="store_true", help="lint again whenever a file changes")
     files.add_argument("--jobs", type=_jobs, metavar="N", help="processes for many files; one for each processor")
 
     other = parser.add_argument_group("other")
@@ -128,6 +129,8 @@ def options(arguments: Sequence[str]) -> Options:
         parser.error("--write-baseline goes with --baseline FILE, and not with standard input")
     if given.stdin_filename is not None and os.path.isdir(given.stdin_filename):
         parser.error(f"--stdin-filename {given.stdin_filename!r} is a folder; name a Python file")
+    if given.watch and (STDIN in paths or given.add_ignore is not None or given.write_baseline):
+        parser.error("--watch goes with neither standard input nor --add-ignore nor --write-baseline")
     if given.statistics and given.output_format not in ("full", "concise", "json"):
         parser.error("--statistics goes with the formats full, concise and json")
     if given.quiet and given.verbose:
@@ -165,6 +168,7 @@ def options(arguments: Sequence[str]) -> Options:
         exit_zero=given.exit_zero,
         cache_dir=given.cache_dir,
         cache=not given.no_cache,
+        watch=given.watch,
         quiet=given.quiet,
         verbose=given.verbose,
     )

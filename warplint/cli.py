@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from warplint.arguments import COMMANDS, PARSERS, Asked, asked, options
 from warplint.settings.options import STDIN, Options
-from warplint.terminal import Progress, colored, linked, width
+from warplint.terminal import Progress, clear_screen, colored, linked, width
 
 if TYPE_CHECKING:
     from warplint.ir.facts import Problem
@@ -84,6 +84,20 @@ def _ending_in_order() -> Iterator[None]:
 
 
 def _check(given: Options) -> int:
+    if not given.watch:
+        return _check_once(given)
+    from warplint.watching import changes
+
+    status = CLEAN
+    for _ in changes(given):
+        clear_screen()
+        status = _check_once(given)
+        if not given.quiet:
+            _say("waiting for changes; Ctrl-C ends it")
+    return status
+
+
+def _check_once(given: Options) -> int:
     from warplint.analysis import relax_collector
     from warplint.catalogue.selecting import UnknownSelector
     from warplint.pipeline import DeviceUnusable, run
