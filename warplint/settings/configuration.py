@@ -25,7 +25,7 @@ from warplint.settings.options import Selectors
 
 NAMES = ("warplint.toml", "pyproject.toml")
 # `[tool.x]`, `[tool.x.y]`, `tool.x.y = 1` and `[warplint]`, so that a name that is nearly ours is not overlooked.
-_TOOLS = re.compile(rb"^\s*\[*\s*tool\s*\.\s*[\"']?([\w-]+)|^\s*\[\s*([Ww]arp[\w-]*)\s*[\].]", re.MULTILINE)
+_TOOLS = rb"(?m)^\s*\[*\s*tool\s*\.\s*[\"']?([\w-]+)|^\s*\[\s*([Ww]arp[\w-]*)\s*[\].]"
 # How alike the name of a table must be to ours to be taken for a slip; `pylint` and `warp` are not.
 _SLIP = 0.8
 
@@ -246,7 +246,7 @@ class Configurations:
 
     def _look_for_slips(self, path: Path, text: bytes) -> None:
         """Complain about a table that is nearly named as ours: it would have no effect, silently."""
-        for match in _TOOLS.finditer(text):
+        for match in re.finditer(_TOOLS, text):
             line = text.count(b"\n", 0, match.start(match.lastindex or 0)) + 1
             name = (match[1] or match[2]).decode()
             if match[2] is not None and name.lower() == "warplint":
