@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -19,8 +19,12 @@ COMMANDS = {
     "explain": "print the page of a rule",
     "rules": "list the rules",
     "config": "print what is configured for a file, and where",
+    "completion": "print a script that completes warplint in a shell",
 }
 
+
+#: The shells that can be helped.
+SHELLS = ("bash", "zsh", "fish")
 
 #: What ``explain --symptom`` takes. The rules know them from the catalogue, which is not read for ``-h``.
 SYMPTOM_NAMES = ("zero", "growing", "factor", "nan", "subtle", "window", "sparse", "converged")
@@ -96,6 +100,7 @@ def check_parser() -> argparse.ArgumentParser:
     files.add_argument("--exclude", **_MORE, type=_patterns, metavar="PATTERNS", help="leave these out as well")
     files.add_argument("--force-exclude", action="store_true", help="leave excluded files out even if named outright")
     files.add_argument("--stdin-filename", metavar="PATH", help="the file that the text on standard input belongs to")
+    files.add_argument("--watch", action="store_true", help="lint again whenever a file changes")
     files.add_argument("--jobs", type=_jobs, metavar="N", help="processes for many files; one for each processor")
 
     other = parser.add_argument_group("other")
@@ -124,6 +129,8 @@ def options(arguments: Sequence[str]) -> Options:
         parser.error("--write-baseline goes with --baseline FILE, and not with standard input")
     if given.stdin_filename is not None and os.path.isdir(given.stdin_filename):
         parser.error(f"--stdin-filename {given.stdin_filename!r} is a folder; name a Python file")
+    if given.watch and (STDIN in paths or given.add_ignore is not None or given.write_baseline):
+        parser.error("--watch goes with neither standard input nor --add-ignore nor --write-baseline")
     if given.statistics and given.output_format not in ("full", "concise", "json"):
         parser.error("--statistics goes with the formats full, concise and json")
     if given.quiet and given.verbose:
@@ -161,6 +168,7 @@ def options(arguments: Sequence[str]) -> Options:
         exit_zero=given.exit_zero,
         cache_dir=given.cache_dir,
         cache=not given.no_cache,
+        watch=given.watch,
         quiet=given.quiet,
         verbose=given.verbose,
     )
@@ -187,24 +195,15 @@ def explain_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def explain_arguments(arguments: Sequence[str]) -> Asked:
-    """``warplint explain``."""
-    parser = explain_parser()
-    given = parser.parse_args(arguments)
-    if (given.rule is not None) + given.all + (given.symptom is not None) > 1:
-        parser.error("give a rule, --all or --symptom")
-    return Asked(given.rule, everything=given.all, symptom=given.symptom)
-
-
-def rules_arguments(arguments: Sequence[str]) -> Asked:
-    """``warplint rules``."""
+def rules_parser() -> argparse.ArgumentParser:
+    """The parser of ``warplint rules``."""
     parser = Parser(prog="warplint rules", description="List the rules, those of the configuration here included.")
     parser.add_argument("--output-format", choices=("text", "json"), default="text", help="text is the default")
-    return Asked(as_json=parser.parse_args(arguments).output_format == "json")
+    return parser
 
 
-def config_arguments(arguments: Sequence[str]) -> Asked:
-    """``warplint config``."""
+def config_parser() -> argparse.ArgumentParser:
+    """The parser of ``warplint config``."""
     parser = Parser(prog="warplint config", description="Print what is configured for a file, and where.")
     parser.add_argument(
         "path", nargs="?", default=".", metavar="PATH", help="a file or folder; the current one without"
@@ -212,9 +211,43 @@ def config_arguments(arguments: Sequence[str]) -> Asked:
     parser.add_argument("--config", metavar="FILE", help="this configuration for all files")
     parser.add_argument("--isolated", action="store_true", help="no configuration at all")
     parser.add_argument("--output-format", choices=("text", "json"), default="text", help="text is the default")
+    return parser
+
+
+def completion_parser() -> argparse.ArgumentParser:
+    """The parser of ``warplint completion``."""
+    parser = Parser(
+        prog="warplint completion",
+        description='Print a script that completes warplint in a shell, as in `eval "$(warplint completion bash)"`.',
+    )
+    parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help=", ".join(SHELLS))
+    return parser
+
+
+def asked(command: str, arguments: Sequence[str]) -> Asked:
+    """What a command other than ``check`` is asked. Ends the run where that makes no sense."""
+    parser = PARSERS[command]()
     given = parser.parse_args(arguments)
+    if command == "explain":
+        if (given.rule is not None) + given.all + (given.symptom is not None) > 1:
+            parser.error("give a rule, --all or --symptom")
+        return Asked(given.rule, everything=given.all, symptom=given.symptom)
+    if command == "completion":
+        return Asked(given.shell)
     as_json = given.output_format == "json"
+    if command == "rules":
+        return Asked(as_json=as_json)
     return Asked(given.path, as_json, config=given.config, isolated=given.isolated)
+
+
+#: The parsers of all commands.
+PARSERS: dict[str, Callable[[], argparse.ArgumentParser]] = {
+    "check": check_parser,
+    "explain": explain_parser,
+    "rules": rules_parser,
+    "config": config_parser,
+    "completion": completion_parser,
+}
 
 
 def _words(text: str) -> list[str]:

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from warplint.arguments import Asked, config_arguments, explain_arguments, options, rules_arguments
+from warplint.arguments import COMMANDS, PARSERS, Asked, asked, options
 from warplint.settings.options import STDIN, Options
-from warplint.terminal import Progress, colored, linked, width
+from warplint.terminal import Progress, clear_screen, colored, linked, width
 
 if TYPE_CHECKING:
     from warplint.ir.facts import Problem
@@ -27,11 +27,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     _open_streams()
     try:
         with _ending_in_order():
-            small = _SMALL.get(arguments[0]) if arguments else None
-            if small is None:
+            command = _COMMANDS.get(arguments[0]) if arguments else None
+            if command is None:
                 return _check(options(arguments))
-            read, command = small
-            return command(read(arguments[1:]))
+            return command(asked(arguments[0], arguments[1:]))
     except KeyboardInterrupt:
         _say("interrupted")
         return INTERRUPTED
@@ -84,7 +83,21 @@ def _ending_in_order() -> Iterator[None]:
 # --- warplint check ---
 
 
-def _check(asked: Options) -> int:
+def _check(given: Options) -> int:
+    if not given.watch:
+        return _check_once(given)
+    from warplint.watching import changes
+
+    status = CLEAN
+    for _ in changes(given):
+        clear_screen()
+        status = _check_once(given)
+        if not given.quiet:
+            _say("waiting for changes; Ctrl-C ends it")
+    return status
+
+
+def _check_once(given: Options) -> int:
     from warplint.catalogue.selecting import UnknownSelector
     from warplint.pipeline import DeviceUnusable, run
     from warplint.processes import relax_collector
@@ -93,33 +106,33 @@ def _check(asked: Options) -> int:
     from warplint.report.style import Style
 
     relax_collector()
-    stdin = sys.stdin.buffer.read() if STDIN in asked.paths else None
+    stdin = sys.stdin.buffer.read() if STDIN in given.paths else None
     try:
-        with Progress(asked.quiet) as progress:
-            outcome = run(asked, stdin, progress.step)
+        with Progress(given.quiet) as progress:
+            outcome = run(given, stdin, progress.step)
     except (UnknownSelector, DeviceUnusable) as error:
         _say(str(error))
         return FAILED
     report = outcome.report
     for problem in report.problems:
         _say(problem_line(problem))
-    if asked.verbose:
+    if given.verbose:
         for line in outcome.account:
             _say(line)
         for path, traceback in outcome.tracebacks.items():
             _say(f"{path}:\n{traceback}")
-    if not report.files and not report.problems and not asked.quiet:
+    if not report.files and not report.problems and not given.quiet:
         _say("no Python files found under the given paths")
-    if asked.add_ignore is not None:
-        return _add_ignores(report, asked.add_ignore)
-    colors = colored(asked.color)
-    style, summed_up = Style(colors, linked(colors)), not asked.quiet
-    written = _write(render(report, asked.output_format, style, width(), summed_up, asked.statistics))
-    for output_format, target in asked.outputs:
+    if given.add_ignore is not None:
+        return _add_ignores(report, given.add_ignore)
+    colors = colored(given.color)
+    style, summed_up = Style(colors, linked(colors)), not given.quiet
+    written = _write(render(report, given.output_format, style, width(), summed_up, given.statistics))
+    for output_format, target in given.outputs:
         written &= _write_file(target, render(report, output_format))
     if report.problems or not written:
         return FAILED
-    return FINDINGS if outcome.failed and not asked.exit_zero else CLEAN
+    return FINDINGS if outcome.failed and not given.exit_zero else CLEAN
 
 
 def _add_ignores(report: Report, reason: str) -> int:
@@ -138,44 +151,51 @@ def _add_ignores(report: Report, reason: str) -> int:
 # --- the small commands ---
 
 
-def _rules(asked: Asked) -> int:
+def _rules(given: Asked) -> int:
     from warplint.pipeline import catalogue_for
     from warplint.report.explain import as_json, overview
 
     rules, problems = catalogue_for(os.getcwd())
-    written = _write(as_json(rules) if asked.as_json else overview(rules))
+    written = _write(as_json(rules) if given.as_json else overview(rules))
     return _ended(written, problems)
 
 
-def _explain(asked: Asked) -> int:
+def _explain(given: Asked) -> int:
     from warplint.catalogue.selecting import problem_with
     from warplint.pipeline import catalogue_for
     from warplint.report.explain import overview, page, symptom_page
 
     rules, problems = catalogue_for(os.getcwd())
-    if asked.symptom is not None:
-        lines: Iterable[str] = symptom_page(asked.symptom, rules)
-    elif asked.everything:
+    if given.symptom is not None:
+        lines: Iterable[str] = symptom_page(given.symptom, rules)
+    elif given.everything:
         lines = (line for rule in rules for line in (*page(rule), ""))
-    elif asked.about is None:
+    elif given.about is None:
         lines = overview(rules)
     else:
-        about = asked.about.strip()
+        about = given.about.strip()
         known = [rule for rule in rules if about.upper() == rule.id or about.lower() == rule.name]
         if not known:
-            unclear = f"`{asked.about}` is not one rule; name a code, as WP104"
-            _say(problem_with(asked.about, rules) or unclear)
+            unclear = f"`{given.about}` is not one rule; name a code, as WP104"
+            _say(problem_with(given.about, rules) or unclear)
             return FAILED
         lines = page(known[0])
     return _ended(_write(lines), problems)
 
 
-def _config(asked: Asked) -> int:
+def _config(given: Asked) -> int:
     from warplint.pipeline import configured
     from warplint.report.configured import as_json, as_text
 
-    found, problems = configured(asked.about or ".", asked.config, asked.isolated)
-    return _ended(_write(as_json(found) if asked.as_json else as_text(found)), problems)
+    found, problems = configured(given.about or ".", given.config, given.isolated)
+    return _ended(_write(as_json(found) if given.as_json else as_text(found)), problems)
+
+
+def _completion(given: Asked) -> int:
+    from warplint.completion import script
+
+    parsers = {name: make() for name, make in PARSERS.items()}
+    return _ended(_write(script(str(given.about), parsers, COMMANDS)), ())
 
 
 def _ended(written: bool, problems: Iterable[Problem]) -> int:
@@ -188,11 +208,12 @@ def _ended(written: bool, problems: Iterable[Problem]) -> int:
     return CLEAN if written and not problems else FAILED
 
 
-#: Each with what reads its arguments.
-_SMALL: dict[str, tuple[Callable[[Sequence[str]], Asked], Callable[[Asked], int]]] = {
-    "config": (config_arguments, _config),
-    "explain": (explain_arguments, _explain),
-    "rules": (rules_arguments, _rules),
+#: The commands besides ``check``.
+_COMMANDS: dict[str, Callable[[Asked], int]] = {
+    "completion": _completion,
+    "config": _config,
+    "explain": _explain,
+    "rules": _rules,
 }
 
 

@@ -23,12 +23,14 @@ from warplint.settings.configuration import Configurations
 from warplint.settings.discovery import discover
 from warplint.settings.options import STDIN, Options, Selectors
 from warplint.source.project import Module, Project
-from warplint.suppressing import UNUSED, suppress
 
 if TYPE_CHECKING:
     from warplint.catalogue.rule import Rule
     from warplint.report.configured import Configured
     from warplint.source.notebooks import Notebook
+
+# Some of these are in every comment that suppresses something.
+_COMMENT_WORDS = ("warplint", "Warplint", "WARPLINT", "noqa", "NOQA", "NoQA", "Noqa")
 
 #: Called with what is being done.
 Progress = Callable[[str], None]
@@ -88,7 +90,10 @@ def run(options: Options, stdin: bytes | None = None, progress: Progress = lambd
 
     texts = _texts(analyses, project, contents)
     suppressed = 0
-    if options.ignores:
+    # Few files hold comments for us, and reading comments takes more than the rest of a small run.
+    if options.ignores and any(word in text for text in texts.values() for word in _COMMENT_WORDS):
+        from warplint.suppressing import UNUSED, suppress
+
         outcome = suppress(findings, texts, selection.looked_for)
         suppressed = len(outcome.suppressed)
         # What was not read to its end may hold what a comment is for.

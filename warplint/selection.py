@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from warplint.ir.facts import Fact, Finding, Problem, Severity
 from warplint.ir.spans import displayed
-from warplint.settings.configuration import DEFAULTS, Configuration, Configurations
+from warplint.settings.configuration import DEFAULTS, Configuration, Configurations, line_naming
 from warplint.settings.options import Selectors
 
 if TYPE_CHECKING:
@@ -193,4 +193,5 @@ class RuleSelection:
                 for word in (str(word) for words in lists for word in words):
                     message = problem_with(word, rules)
                     if message is not None:
-                        self._problems.append(Problem(displayed(table.path), f"`{key}`: {message}"))
+                        line = line_naming(table.path, word)
+                        self._problems.append(Problem(displayed(table.path), f"`{key}`: {message}", line))

@@ -47,6 +47,12 @@ def width() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
+def clear_screen() -> None:
+    """Begin anew, on a terminal."""
+    if sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
+        print("\x1b[2J\x1b[H", end="", flush=True)
+
+
 class Progress:
     """One line on standard error, if that is a terminal: overwritten, and gone in the end.
 

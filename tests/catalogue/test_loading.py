@@ -72,7 +72,7 @@ def test_a_whole_rule(tmp_path: Path) -> None:
         ("id: WP199", "id: wp199", 1, "`id` must be capital letters and three digits, as `WP101`, not 'wp199'"),
         ("id: WP199\n", "", None, "the key `id` is missing; add it"),
         ("forgotten-value", "forgotten_value", 2, "`name` must be words in lower case joined by `-`, not 'forgot"),
-        ("family: lost-value", "family: lost-love", 3, "`family` must be one of `lost-value`, `overwritten-array`, "),
+        ("family: lost-value", "family: lost-love", 3, "`family` must be one of `suppression`, `lost-value`, "),
         ("lost-value", "contract", 3, "`family` does not go with the id: codes WP1xx are 'lost-value'"),
         ("severity: warning", "severity: bad", 4, "`severity` must be one of `error`, `warning`, `info`, not 'bad'"),
         (">=1.16,<2", "~1.16", 6, "`warp` must be comparisons like `>=1.16` or `>=1.0,<1.18`, not '~1.16'"),

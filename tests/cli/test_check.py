@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -114,7 +115,7 @@ class TestRules:
         (project / "warplint.toml").write_text('ignore = ["WP1O4", "WP101"]\n')
         done = lint(".")
         assert (hits(done), done.returncode) == ([PLAN], 2)
-        assert done.stderr == "warplint: warplint.toml: `ignore`: unknown rule `WP1O4`; did you mean `WP104`?\n"
+        assert done.stderr == "warplint: warplint.toml:1: `ignore`: unknown rule `WP1O4`; did you mean `WP104`?\n"
 
     def test_exclude_and_force_exclude(self, project: Path, lint: Command) -> None:
         (project / "warplint.toml").write_text('exclude = ["sub/"]\n')
@@ -261,7 +262,7 @@ class TestColor:
         pytest.importorskip("pty")
         status, output = on_a_terminal("--no-probe", "light.py", cwd=project, **variables)
         assert status == 1
-        assert ("\x1b[" in output) == colored
+        assert (re.search(r"\x1b\[[\d;]+m", output) is not None) == colored
 
 
 class TestManyFiles:
@@ -388,4 +389,6 @@ def test_an_interrupt_is_quiet(tmp_path: Path) -> None:
         time.sleep(1.0)  # it now waits for standard input
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
-    assert (process.returncode, out, err) == (130, b"", b"warplint: interrupted\n")
+    # Python ends itself by the signal where that came during an `exec`, as of `dataclass`; shells say 130 to both.
+    assert process.returncode in (130, -signal.SIGINT)
+    assert (out, err) == (b"", b"warplint: interrupted\n")

@@ -55,8 +55,8 @@ def test_words_that_select_nothing_are_told(project: Path, lint: Command) -> Non
     done = lint(".")
     assert (hits(done), done.returncode) == ([LIGHT, PLAN], 2)
     assert done.stderr.splitlines() == [
-        "warplint: warplint.toml: `severity`: unknown rule `loop-caried-value`; did you mean `loop-carried-value`?",
-        "warplint: warplint.toml: `per-file-ignores`: unknown rule `WP1O4`; did you mean `WP104`?",
+        "warplint: warplint.toml:1: `severity`: unknown rule `loop-caried-value`; did you mean `loop-carried-value`?",
+        "warplint: warplint.toml:2: `per-file-ignores`: unknown rule `WP1O4`; did you mean `WP104`?",
     ]
 
 

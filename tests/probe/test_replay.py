@@ -11,7 +11,7 @@ from tests.probe.conftest import CORPUS, finding, marked
 from tests.probe.test_tapes import _Maker
 from warplint.frontend.fast import read
 from warplint.ir.facts import Evidence, Finding
-from warplint.probe import ProbeOptions, gpu_to_use, repeat
+from warplint.probe import NoDevice, ProbeOptions, gpu_to_use, repeat
 from warplint.probe.jobs import Job, make_job
 from warplint.probe.pool import Pool
 from warplint.source.project import Project
@@ -48,9 +48,8 @@ def test_only_a_gpu_needs_a_repetition() -> None:
 
 def test_a_device_that_is_not_there_is_said_to_be_missing(run: Callable[..., list[Evidence]]) -> None:
     case = next(case for name, case in marked(CORPUS / "wrong.py") if name == "element_times")
-    (evidence,) = run([case], device="cuda:99")
-    assert evidence.verdict == "inconclusive"
-    assert "cuda:99" in evidence.detail
+    with pytest.raises(NoDevice, match="Warp finds no such device here"):
+        run([case], device="cuda:99")
 
 
 @pytest.mark.skipif(gpu_to_use("auto") is None, reason="no driver for a GPU is installed")

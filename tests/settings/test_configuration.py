@@ -103,9 +103,14 @@ def test_a_mistake_is_one_sentence_and_the_rest_still_counts(tmp_path: Path, tex
     (tmp_path / "warplint.toml").write_text(text + "\n")
     configuration, problems = read(tmp_path)
     (problem,) = problems
-    assert problem.startswith(message)
+    assert problem.removeprefix("1: ").startswith(message)
     assert configuration.path == tmp_path / "warplint.toml"
     assert not any(configuration.given(key) for key in KEYS if key != "extend" and configuration.value(key))
+
+
+def test_a_mistake_is_told_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "warplint.toml").write_text('# ignroe\nselect = ["WP1"]\n\nignroe = []\nprobe = 1\n')
+    assert [problem.split(" ")[0] for problem in read(tmp_path)[1]] == ["4:", "5:"]
 
 
 def test_the_keys_beside_a_mistake_count(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from warplint.settings.options import Selectors
 
 NAMES = ("warplint.toml", "pyproject.toml")
 # `[tool.x]`, `[tool.x.y]`, `tool.x.y = 1` and `[warplint]`, so that a name that is nearly ours is not overlooked.
-_TOOLS = re.compile(rb"^\s*\[*\s*tool\s*\.\s*[\"']?([\w-]+)|^\s*\[\s*([Ww]arp[\w-]*)\s*[\].]", re.MULTILINE)
+_TOOLS = rb"(?m)^\s*\[*\s*tool\s*\.\s*[\"']?([\w-]+)|^\s*\[\s*([Ww]arp[\w-]*)\s*[\].]"
 # How alike the name of a table must be to ours to be taken for a slip; `pylint` and `warp` are not.
 _SLIP = 0.8
 
@@ -246,7 +246,7 @@ class Configurations:
 
     def _look_for_slips(self, path: Path, text: bytes) -> None:
         """Complain about a table that is nearly named as ours: it would have no effect, silently."""
-        for match in _TOOLS.finditer(text):
+        for match in re.finditer(_TOOLS, text):
             line = text.count(b"\n", 0, match.start(match.lastindex or 0)) + 1
             name = (match[1] or match[2]).decode()
             if match[2] is not None and name.lower() == "warplint":
@@ -289,23 +289,38 @@ class Configurations:
             if key == "tool" and path.name == "warplint.toml":
                 self._complain(path, "in this file the keys stand alone; take `[tool.warplint]` away")
             elif known is None:
-                self._complain(path, f"unknown key `{key}`; {suggestion(key, KEYS)}")
+                self._complain(path, f"unknown key `{key}`; {suggestion(key, KEYS)}", line_naming(path, key))
             else:
                 read = known.form.read(value)
                 if read is None:
-                    self._complain(path, f"`{key}` must be {known.form.words}, not {value!r}")
+                    message = f"`{key}` must be {known.form.words}, not {value!r}"
+                    self._complain(path, message, line_naming(path, key))
                 else:
                     values[key] = read
         for key in ("extend-rules", "src"):
             names = values.get(key, ())
             for name in names if isinstance(names, tuple) else ():
                 if not (path.parent / name).is_dir():
-                    self._complain(path, f"`{key}` names {name!r}, which is no folder; correct the path")
+                    message = f"`{key}` names {name!r}, which is no folder; correct the path"
+                    self._complain(path, message, line_naming(path, key))
                     values[key] = tuple(other for other in values[key] if other != name)  # type: ignore[union-attr]
         return values
 
     def _complain(self, path: Path, message: str, line: int | None = None, column: int | None = None) -> None:
         self._problems.append(Problem(displayed(path), message, line, column))
+
+
+def line_naming(path: Path, word: str) -> int | None:
+    """The first line of a configuration file that holds ``word``, comments aside; None if none does."""
+    pattern = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])")
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        return None
+    for number, line in enumerate(lines, 1):
+        if not line.lstrip().startswith("#") and pattern.search(line):
+            return number
+    return None
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:

@@ -61,5 +61,6 @@ class Options:
     exit_zero: bool = False
     cache_dir: str | None = None
     cache: bool = True
+    watch: bool = False
     quiet: bool = False
     verbose: bool = False
