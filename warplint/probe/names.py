@@ -285,6 +285,12 @@ class Names(abc.ABC):
             return self._value(resolved, dotted.rpartition(".")[2], place)
         if isinstance(resolved, ParameterRef):
             return self._chosen(resolved, place)
+        found = factories.unpacked(prefix, place.scope) if isinstance(prefix, ir.Name) else None
+        if found is not None:
+            value, element, scope = found
+            made = self._made(value, Place(place.module, scope, place.closure), element)
+            if made is not None:
+                return made
         raise Refused(f"it cannot be told what `{dotted}` is")
 
     def _external(self, name: str, written: str) -> str:
@@ -336,9 +342,14 @@ class Names(abc.ABC):
             self._order.append(item)
         return item.name
 
-    def _made(self, expr: ir.Expr, place: Place) -> str | None:
-        """The name of the definition that a call of a factory returns; None if ``expr`` is no such call."""
+    def _made(self, expr: ir.Expr, place: Place, element: int | None = None) -> str | None:
+        """The name of the definition that a call of a factory returns; None if ``expr`` is no such call.
+
+        ``element`` says which one where it returns several.
+        """
         attribute = None
+        if isinstance(expr, ir.Subscript) and isinstance(expr.index, ir.Constant) and isinstance(expr.index.value, int):
+            element, expr = expr.index.value, expr.value
         if isinstance(expr, ir.Attribute) and isinstance(expr.value, ir.Call):
             attribute, expr = expr.attr, expr.value
         if not isinstance(expr, ir.Call) or not isinstance(expr.func, (ir.Name, ir.Attribute)):
@@ -346,7 +357,7 @@ class Names(abc.ABC):
         factory = self._project.resolve(place.module, expr.func, place.scope)
         if not isinstance(factory, Definition) or not isinstance(factory.node, ir.FunctionDef):
             return None
-        inner = factories.returned(factory, attribute)
+        inner = factories.returned(factory, attribute, element)
         bound = factories.bind(expr, factory.node)
         if inner is None or bound is None or self._depth > _DEEPEST:
             return None
