@@ -68,7 +68,9 @@ def unpacked(name: ir.Name, scope: Scope) -> tuple[ir.Expr, int, Scope] | None:
         target = binder.targets[0]
         if not isinstance(target, ir.Tuple) or not all(isinstance(one, ir.Name) for one in target.elements):
             return None
-        places = [number for number, one in enumerate(target.elements) if isinstance(one, ir.Name) and one.id == name.id]
+        places = [
+            number for number, one in enumerate(target.elements) if isinstance(one, ir.Name) and one.id == name.id
+        ]
         return (binder.value, places[0], scope[:depth]) if len(places) == 1 else None
     return None
 

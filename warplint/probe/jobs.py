@@ -97,7 +97,9 @@ def _kernel_job(
     for number in range(len(flagged)):
         mark = made.marks.get(number)
         counted = mark is not None
-        in_loop, blocks = (mark.in_loop, list(mark.blocks)) if mark is not None else (False, [])
-        marks.append({"counted": counted, "in_loop": in_loop, "blocks": blocks})
+        one: dict[str, object] = {"counted": counted, "in_loop": False, "blocks": [], "way": []}
+        if mark is not None:
+            one |= {"in_loop": mark.in_loop, "blocks": list(mark.blocks), "way": list(mark.way)}
+        marks.append(one)
     plan = {"kind": "kernel", "check": check, "targets": names, "marks": marks}
     return Job(made.text, made.twin, json.dumps(plan))

@@ -14,7 +14,7 @@ from warplint.probe.worker.handles import Unsupported, make_handle, make_texture
 from warplint.probe.worker.usage import Path, Usage, Use
 
 # How long arrays of structs are whose elements hold arrays of their own.
-_INSTANCES = 6
+_INSTANCES = 8
 _FLOATS = (wp.float16, wp.float32, wp.float64)
 _INTS = (wp.int8, wp.uint8, wp.int16, wp.uint16, wp.int32, wp.uint32, wp.int64, wp.uint64)
 
@@ -25,7 +25,10 @@ class Profile:
 
     ``threads`` is the launch size in each dimension; ``extent`` the size of one-dimensional arrays (others are
     smaller); ``limit`` bounds integers that index; ``count`` is the value of integers that bound loops;
-    ``signs`` allows negative numbers; ``directed`` draws from special values (zeros, ties, large numbers).
+    ``signs`` allows negative numbers; ``directed`` draws from special values (zeros, ties, large numbers);
+    ``other``, where not 0, is the seed of the integers.
+    ``mixed`` draws each integer that bounds a loop on its own, near what it is compared with, and leaves out arrays
+    that the kernel can do without.
     The order of draws does not depend on ``jitter``, so that one seed with several jitters gives neighbouring inputs.
     """
 
@@ -36,6 +39,8 @@ class Profile:
     count: int = 3
     signs: bool = False
     directed: bool = False
+    mixed: bool = False
+    other: int = 0
     jitter: int = 0  # another draw near the same values
     spread: float = 1.0  # scales all floats
     guard: int = 0  # rows of unused memory on both sides of every array
@@ -131,7 +136,7 @@ class Draw:
         self.profile = profile
         self.device = device
         self.floats = np.random.default_rng(profile.seed * 7919 + 13)
-        self.ints = np.random.default_rng(profile.seed * 104729 + 7)
+        self.ints = np.random.default_rng((profile.other or profile.seed) * 104729 + 7)
         self.near = np.random.default_rng(profile.jitter)
         self.keep: list[Any] = []
         self.leaves: list[Leaf] = []
@@ -173,9 +178,22 @@ class Draw:
             return bool(self.ints.integers(0, 2))
         if use.handle is not None:
             return self.handle(use.handle)
-        if use.bound:
-            return self.profile.count
+        if use.bound and not use.root:
+            return int(self.bounds(use, ()))
         return int(self.integers(use, ()))
+
+    def bounds(self, use: Use, shape: tuple[int, ...]) -> np.ndarray:
+        """Integers that bound loops: all the same, or each on its own, some of them next to what they are compared
+        with."""
+        count = self.profile.count
+        if not self.profile.mixed:
+            return np.full(shape, count)
+        near = [int(constant) + side for constant in use.constants if constant.is_integer() for side in (0, 1)]
+        near = sorted({value for value in near if 0 <= value <= self.profile.extent})
+        values = self.ints.integers(0, count + 2, shape)
+        if near:
+            values = np.where(self.ints.random(shape) < 0.6, self.ints.choice(near, shape), values)
+        return np.asarray(values)
 
     def handle(self, kind: str) -> Any:
         item = make_handle(kind, self.ints, self.device)
@@ -194,11 +212,15 @@ class Draw:
         if use.offsets:
             step = max(1, min(self.profile.count - 1, 3))
             return (np.arange(size) * step).clip(0, self.profile.extent - 1).reshape(shape)
+        if use.root:
+            # 0 stands for the whole tree where it has no groups, -1 always
+            return np.where(self.ints.random(shape) < 0.15, -1, 0)
         if use.bound and not use.index_of:
-            return np.full(shape, self.profile.count)
+            return self.bounds(use, shape)
         limit = self.profile.limit
         order = self.ints.permutation(limit)
-        values = order[np.arange(size) % limit]
+        # no number twice in a row, nor in a column
+        values = order[sum(np.indices(shape), np.zeros(shape, dtype=int)).ravel() % limit]
         constants = sorted(int(value) for value in use.constants if float(value).is_integer())
         if constants:
             near = sorted({*constants, *(value + 1 for value in constants)})
@@ -274,6 +296,8 @@ class Draw:
             return wp.indexedarray(base, indices)
         if not array_class(kind, wp.array):
             raise Unsupported(f"argument `{'.'.join(path)}` is a {type(kind).__name__}, for which no value can be made")
+        if self.profile.mixed and self.usage.uses.get(path, Use()).tested and self.ints.random() < 0.5:
+            return None
         shape = self.shape(kind.ndim)
         dtype = kind.dtype
         if texture_rank(dtype):

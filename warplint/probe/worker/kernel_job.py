@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import time
 from collections import Counter
@@ -18,7 +16,6 @@ import warp as wp
 from warplint.probe.worker import isolate
 from warplint.probe.worker.account import Account, inconclusive, may_race
 from warplint.probe.worker.checks import repeated, silent
-from warplint.probe.worker.compat import flush_c
 from warplint.probe.worker.experiment import Experiment
 from warplint.probe.worker.handles import Unsupported
 from warplint.probe.worker.inputs import Choice, Draw, Profile, choices
@@ -31,17 +28,15 @@ from warplint.probe.worker.loading import (
     overload,
     wrap,
 )
+from warplint.probe.worker.scouting import Scout, count_marks
 from warplint.probe.worker.usage import Usage
 
 # How many input sets are drawn at most.
 _ATTEMPTS = 32
 _ATTEMPTS_DIRECTED = 32
-# After so many, hundreds of inputs are run forward only to find some that reach what was missed.
+# After so many, hundreds of inputs are run forward only to find some that reach what was missed (``scouting``).
 _BEFORE_SCOUTING = 10
-_SCOUTED = 500
 _SCOUTED_SETS = 8
-_SCOUTING_SECONDS = 3.0
-_SCOUTING_DEATHS = 10
 
 
 class KernelJob:
@@ -196,46 +191,24 @@ class KernelJob:
             ladder.again(profile)
 
     def _scout(self, twin: Any, accounts: dict[int, Account], ladder: _Ladder, deadline: float) -> None:
-        """Looks for inputs that run what the open accounts still miss: forward only, so hundreds are tried."""
+        """Looks for inputs that run what the open accounts still miss, and asks for them."""
         usage = Usage(twin)
-        path = self.scratch / f"scouted-{time.monotonic_ns()}"
-        until = min(time.monotonic() + _SCOUTING_SECONDS, deadline - 1.0)
-        position, deaths = 0, 0
-        while time.monotonic() < until and position < _SCOUTED and deaths < _SCOUTING_DEATHS:
+        waiting = {number: account for number, account in accounts.items() if account.verdict is None}
+        missing = {number: account.missing() for number, account in waiting.items()}
 
-            def work(stage: isolate.Stage, start: int = position) -> Any:
-                with path.open("a") as file:
-                    for number in range(start, _SCOUTED):
-                        if time.monotonic() > until:
-                            break
-                        profile = _scouted(number, ladder.directed)
-                        draw = Draw(usage, profile, "cpu")
-                        arguments = draw.arguments({argument.label: argument.type for argument in twin.adj.args})
-                        stage.set(str(number))
-                        hits = _count(twin, arguments, self.scratch)
-                        file.write(json.dumps([number, hits]) + "\n")
-                        file.flush()
+        def reached(number: int, profile: Profile, hits: dict[str, int]) -> bool:
+            return waiting[number].reached(hits, profile.threads**usage.rank)
 
-            outcome = isolate.run(work, self.scratch, max(0.5, until - time.monotonic() + 1.0))
-            if outcome.ended == "returned":
-                break
-            deaths += 1
-            position = int(outcome.stage) + 1 if outcome.stage.isdigit() else _SCOUTED
-        if not path.exists():
-            return
-        missing = {number: account.missing() for number, account in accounts.items() if account.verdict is None}
-        for line in path.read_text().splitlines():
-            index, hits = json.loads(line)
-            profile = _scouted(index, ladder.directed)
+        scout = Scout(twin, usage, [self.marks[number] for number in waiting], ladder.directed, reached)
+        for profile, hits in scout.search(self.scratch, deadline - 1.0):
             useful = False
             for number, needs in missing.items():
-                if not accounts[number].reached(hits, profile.threads**usage.rank):
+                if not reached(number, profile, hits):
                     continue
                 before = len(needs)
                 needs -= {need for need in needs if hits.get(str(need), 0) > profile.threads}
-                wanted = accounts[number].scouted < _SCOUTED_SETS
-                if len(needs) < before or wanted:
-                    accounts[number].scouted += 1
+                if len(needs) < before or waiting[number].scouted < _SCOUTED_SETS:
+                    waiting[number].scouted += 1
                     useful = True
             if useful:
                 ladder.prefer(profile)
@@ -259,7 +232,7 @@ class KernelJob:
             draw = Draw(twin_usage, profile, "cpu")
             arguments = draw.arguments({argument.label: argument.type for argument in twin.adj.args})
             stage.set("forward")
-            hits = _count(twin, arguments, self.scratch)
+            hits = count_marks(twin, arguments, self.scratch)
             threads = profile.threads**twin_usage.rank
             if not any(Account(self.check, False, self.marks[number]).reached(hits, threads) for number in waiting):
                 return {"hits": hits, "problem": "", "compared": []}
@@ -346,36 +319,3 @@ class _Ladder:
     def roomier(self) -> None:
         """Asks for larger arrays and smaller indices."""
         self._room += 1
-
-
-def _scouted(number: int, directed: bool) -> Profile:
-    """The input sets that scouting tries."""
-    return Profile(
-        seed=5000 + number,
-        threads=(1, 1, 3, 1, 5)[number % 5],
-        extent=(12, 24, 48)[number % 3],
-        limit=(4, 3, 2, 6)[(number // 2) % 4],
-        count=(3, 4, 5, 2)[(number // 3) % 4],
-        signs=(number // 5) % 3 > 0,
-        directed=directed,
-        spread=(1.0, 0.3, 1.0, 3.0, 1.0, 0.05, 10.0)[number % 7],
-    )
-
-
-def _count(kernel: Any, arguments: Any, scratch: Path) -> dict[str, int]:
-    """How often the counting twin reaches each mark."""
-    path = scratch / f"count-{os.getpid()}"
-    flush_c()
-    saved = os.dup(1)
-    target = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
-    os.dup2(target, 1)
-    try:
-        wp.launch(kernel, dim=arguments.dim, inputs=arguments.values, device="cpu", record_tape=False)
-        flush_c()
-    finally:
-        os.dup2(saved, 1)
-        os.close(saved)
-        os.close(target)
-    text = path.read_bytes()
-    path.unlink()
-    return dict(Counter(found.decode() for found in re.findall(rb"~reached (\d+)~", text)))
