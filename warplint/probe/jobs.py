@@ -97,9 +97,10 @@ def _kernel_job(
     for number in range(len(flagged)):
         mark = made.marks.get(number)
         counted = mark is not None
-        one: dict[str, object] = {"counted": counted, "in_loop": False, "blocks": [], "way": []}
+        one: dict[str, object] = {"counted": counted, "in_loop": False, "blocks": [], "around": [], "way": []}
         if mark is not None:
-            one |= {"in_loop": mark.in_loop, "blocks": list(mark.blocks), "way": list(mark.way)}
+            one |= {"in_loop": mark.in_loop, "blocks": list(mark.blocks), "around": list(mark.around)}
+            one["way"] = list(mark.way)
         marks.append(one)
     plan = {"kind": "kernel", "check": check, "targets": names, "marks": marks}
     return Job(made.text, made.twin, json.dumps(plan))

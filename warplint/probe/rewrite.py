@@ -56,11 +56,13 @@ class Mark:
     """Where one flagged place is counted: whether a loop repeats it, and the numbers of the blocks that should run too.
 
     The blocks are those of the outermost loop around the place: agreement says little while half of the code that
-    feeds what the loop carries never ran. ``way`` numbers the blocks that hold the place, outermost first.
+    feeds what the loop carries never ran. ``around`` has for each of them the block that it is in (0: none of them).
+    ``way`` numbers the blocks that hold the place, outermost first.
     """
 
     in_loop: bool
     blocks: tuple[int, ...] = ()
+    around: tuple[int, ...] = ()
     way: tuple[int, ...] = ()
 
 
@@ -97,6 +99,7 @@ def reach_edits(
         marks[number] = Mark(
             bool(loops) and not _ends_loop(path),
             tuple(_block_number(block[0].span) for block in blocks),
+            tuple(_around(block, blocks) for block in blocks),
             tuple(_block_number(block[0].span) for block in way),
         )
     edits: list[Edit] = []
@@ -122,6 +125,16 @@ def _ends_loop(path: list[ir.Stmt]) -> bool:
 
 def _block_number(span: Span) -> int:
     return BLOCKS + span.line * 1000 + min(span.column, 999)
+
+
+def _around(block: tuple[ir.Stmt, ...], blocks: Sequence[tuple[ir.Stmt, ...]]) -> int:
+    """The number of the innermost of ``blocks`` that ``block`` is in."""
+    around = 0
+    for other in blocks:  # outer ones come before inner ones
+        whole = other[0].span.to(other[-1].span)
+        if other is not block and whole.covers(block[0].span):
+            around = _block_number(other[0].span)
+    return around
 
 
 def _leaves(block: tuple[ir.Stmt, ...]) -> bool:

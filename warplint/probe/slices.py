@@ -15,7 +15,7 @@ from warplint.ir import syntax as ir
 from warplint.ir.programs import DefinitionRef
 from warplint.ir.spans import Location, Span
 from warplint.probe.allowed import ENUMS, PLAIN_BASES
-from warplint.probe.names import IGNORED, Item, Names, Place, Refused, joined
+from warplint.probe.names import COUNTS, IGNORED, Item, Names, Place, Refused, joined
 from warplint.probe.rewrite import WARP, Edit, Mark, cut, dedent, reach_edits
 from warplint.source.bindings import bound_names
 from warplint.source.project import Definition, External, Module, Project, Scope
@@ -277,8 +277,11 @@ class Slicer(Names):
             and all(self._plain(further, outer, depth + 1) for further in node.bases)
         )
 
-    def _enum(self, node: ir.ClassDef, place: Place, name: str) -> str:
-        """A class that only holds constants: enumerations and configuration."""
+    def _enum(self, node: ir.ClassDef, place: Place, name: str, counting: bool = False) -> str:
+        """A class that only holds constants: enumerations and configuration.
+
+        ``counting`` makes numbers that count things positive.
+        """
         bases = []
         for base in node.bases:
             external = self._project.external(place.module, base, place.scope)
@@ -303,6 +306,9 @@ class Slicer(Names):
             if isinstance(statement, ir.AnnAssign):
                 targets = (statement.target,)
             if value is None or len(targets) != 1 or not isinstance(targets[0], ir.Name):
+                continue
+            if counting and isinstance(value, ir.Constant) and value.value == 0 and COUNTS.search(targets[0].id):
+                lines.append(f"    {targets[0].id} = 3")
                 continue
             edits: list[Edit] = []
             try:

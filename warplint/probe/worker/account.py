@@ -40,6 +40,8 @@ class Account:
         # a gradient that is not finite was seen, at a point where finite differences do not say what it should be
         self.endless = False
         self._ran: set[int] = set()
+        # blocks that seem to be out of reach: they do not run although what they are in runs often
+        self.dead: set[int] = set()
         # inputs that were seen to have a derivative
         self._moving: set[str] = set()
         self.reasons: Counter[str] = Counter()
@@ -64,7 +66,7 @@ class Account:
 
     def missing(self) -> set[int]:
         """The blocks around the flagged place that no agreeing input set ran."""
-        return set(self.mark["blocks"]) - self._ran
+        return set(self.mark["blocks"]) - self._ran - self.dead
 
     @property
     def needs_scouting(self) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 import warp as wp
 
 from warplint.probe.worker.compat import array_class, types
-from warplint.probe.worker.handles import Unsupported, make_handle, make_texture, texture_rank
+from warplint.probe.worker.handles import Unsupported, group_roots, make_handle, make_texture, texture_rank
 from warplint.probe.worker.usage import Path, Usage, Use
 
 # How long arrays of structs are whose elements hold arrays of their own.
@@ -138,6 +138,8 @@ class Draw:
         self.floats = np.random.default_rng(profile.seed * 7919 + 13)
         self.ints = np.random.default_rng((profile.other or profile.seed) * 104729 + 7)
         self.near = np.random.default_rng(profile.jitter)
+        # whether queries may start inside a tree
+        self.grouped = any(use.root is not None for use in usage.uses.values())
         self.keep: list[Any] = []
         self.leaves: list[Leaf] = []
         self.arrays: list[Any] = []
@@ -176,11 +178,15 @@ class Draw:
             return float(self.real(use, ()))
         if kind in (bool, wp.bool):
             return bool(self.ints.integers(0, 2))
-        if use.handle is not None:
+        if use.handle is not None and not self.index_instead(use):
             return self.handle(use.handle)
         if use.bound and not use.root:
             return int(self.bounds(use, ()))
         return int(self.integers(use, ()))
+
+    def index_instead(self, use: Use) -> bool:
+        """Whether numbers that are ids in one branch and indices in another are indices this time."""
+        return bool(use.index_of) and self.profile.mixed and self.ints.random() < 0.5
 
     def bounds(self, use: Use, shape: tuple[int, ...]) -> np.ndarray:
         """Integers that bound loops: all the same, or each on its own, some of them next to what they are compared
@@ -196,7 +202,7 @@ class Draw:
         return np.asarray(values)
 
     def handle(self, kind: str) -> Any:
-        item = make_handle(kind, self.ints, self.device)
+        item = make_handle(kind, self.ints, self.device, self.grouped)
         self.keep.append(item)
         return item.id
 
@@ -213,8 +219,7 @@ class Draw:
             step = max(1, min(self.profile.count - 1, 3))
             return (np.arange(size) * step).clip(0, self.profile.extent - 1).reshape(shape)
         if use.root:
-            # 0 stands for the whole tree where it has no groups, -1 always
-            return np.where(self.ints.random(shape) < 0.15, -1, 0)
+            return np.asarray(self.ints.choice([*group_roots(use.root, self.device) * 3, -1], shape))
         if use.bound and not use.index_of:
             return self.bounds(use, shape)
         limit = self.profile.limit
@@ -353,7 +358,7 @@ class Draw:
         if dtype in (float, *_FLOATS):
             return self.real(use, shape).astype(_numpy(dtype))
         if dtype in (int, *_INTS):
-            if use.handle is not None:
+            if use.handle is not None and not self.index_instead(use):
                 return np.full(shape, int(self.handle(use.handle)), dtype=np.uint64)
             return self.integers(use, shape).astype(_numpy(dtype))
         raise Unsupported(f"argument `{path[0]}` has elements of type {_name(dtype)}, for which no value can be made")

@@ -17,7 +17,7 @@ from warplint.probe.worker import isolate
 from warplint.probe.worker.account import Account, inconclusive, may_race
 from warplint.probe.worker.checks import repeated, silent
 from warplint.probe.worker.experiment import Experiment
-from warplint.probe.worker.handles import Unsupported
+from warplint.probe.worker.handles import Unsupported, group_roots
 from warplint.probe.worker.inputs import Choice, Draw, Profile, choices
 from warplint.probe.worker.loading import (
     DoesNotCompile,
@@ -143,6 +143,9 @@ class KernelJob:
         self, target: str, choice: Choice, kernel: Any, twin: Any, open_marks: list[int], deadline: float
     ) -> dict[int, dict[str, Any]]:
         usage = Usage(kernel)
+        for use in usage.uses.values():
+            if use.root is not None:
+                group_roots(use.root, self.device)  # known here, it is known in all children
         races = may_race(usage)
         accounts = {number: Account(self.check, races, self.marks[number]) for number in open_marks}
         ladder = _Ladder(directed=self.check == "finite-adjoint")
@@ -212,6 +215,8 @@ class KernelJob:
                     useful = True
             if useful:
                 ladder.prefer(profile)
+        for number, account in waiting.items():
+            account.dead = scout.dead(self.marks[number])
 
     def _attempt(
         self, kernel: Any, twin: Any, usage: Usage, profile: Profile, left: float, waiting: list[int]

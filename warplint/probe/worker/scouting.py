@@ -23,12 +23,14 @@ from warplint.probe.worker.usage import Usage
 # How many input sets are tried, and for how long: longer where some line was never reached.
 _MOST = 1500
 _SECONDS = 3.0
-_SECONDS_UNREACHED = 8.0
+_SECONDS_UNREACHED = 7.0
 _DEATHS = 40
 # One search in so many looks elsewhere instead of near the best so far.
 _ELSEWHERE = 3
 # How many input sets are kept to vary, for each line.
 _KEPT = 6
+# A block that never runs in so many input sets that run what it is in is taken to be out of reach.
+_HOPELESS = 25
 
 #: Whether an input set, given how often it ran each mark, runs the line of the account with this number.
 Reached = Callable[[int, Profile, dict[str, int]], bool]
@@ -48,6 +50,9 @@ class Scout:
         # for each mark, how far input sets came, the farthest first
         self._best: dict[int, list[tuple[float, Profile]]] = {mark["number"]: [] for mark in marks}
         self._found: Counter[int] = Counter()
+        # in how many input sets each block ran, and ran again and again
+        self._ran: Counter[str] = Counter()
+        self._repeated: Counter[str] = Counter()
 
     def search(self, scratch: Path, deadline: float) -> Iterator[tuple[Profile, dict[str, int]]]:
         """Input sets that could be run, and how often each mark was reached. Ends at ``deadline`` at the latest."""
@@ -86,18 +91,34 @@ class Scout:
             position = int(outcome.stage) + 1 if outcome.stage.isdigit() else _MOST
 
     def _satisfied(self) -> bool:
-        return all(self._found[number] >= 3 for number in self._best)
+        return all(
+            self._found[mark["number"]] >= 3
+            and all(self._repeated[str(block)] for block in set(mark["blocks"]) - self.dead(mark))
+            for mark in self._marks
+        )
+
+    def dead(self, mark: dict[str, Any]) -> set[int]:
+        """The blocks of a mark that seem to be out of reach."""
+        pairs = zip(mark["blocks"], mark["around"], strict=True)
+        return {
+            block
+            for block, around in pairs
+            if not self._ran[str(block)] and self._ran[str(around or mark["number"])] >= _HOPELESS
+        }
 
     def _note(self, profile: Profile, hits: dict[str, int]) -> None:
         """Remembers input sets that came farther than others."""
         threads = profile.threads**self._usage.rank
+        self._ran.update(hits.keys())
+        self._repeated.update(block for block, count in hits.items() if count > threads)
         for mark in self._marks:
             number = mark["number"]
             if self._reached(number, profile, hits):
                 self._found[number] += 1
             way = [str(block) for block in mark["way"]] + [str(number)]
-            # a block that ran often is nearer to running again and again
+            # what ran often is nearer to running again and again
             far = sum(1.0 + min(hits.get(block, 0) / (4.0 * threads), 0.9) for block in way if hits.get(block))
+            far += sum(min(hits.get(str(block), 0) / threads, 2.0) * 0.2 for block in mark["blocks"])
             kept = self._best[number]
             if far and (len(kept) < _KEPT or far > kept[-1][0]):
                 kept.append((far, profile))

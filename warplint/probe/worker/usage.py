@@ -53,7 +53,7 @@ class Use:
     index_of: set[tuple[Path, int]] = field(default_factory=set)
     constants: set[float] = field(default_factory=set)
     handle: str | None = None
-    root: bool = False  # the node of a tree that a query starts from
+    root: str | None = None  # the node that a query starts from: in a `mesh` or a `bvh`
     tested: bool = False  # an array that may be left out: `if x:`
     # sources of the indices that plain stores go to
     store_sources: set[Path] = field(default_factory=set)
@@ -364,7 +364,7 @@ class _Body:
             for keyword, value in zip(node.keywords, arguments[len(node.args) :], strict=False):
                 given = value if keyword.arg == "root" else given
             for path in given.sources:
-                self.usage.use(path).root = True
+                self.usage.use(path).root = short.partition("_")[0]
         for prefix, handle in _HANDLES.items():
             if short.startswith(prefix + "_") and arguments:
                 for path in arguments[0].sources:
