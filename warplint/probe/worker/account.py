@@ -56,13 +56,21 @@ class Account:
         """Whether what was seen so far may only be two threads at one element."""
         return bool(self.wrong) and self.races and all(one["profile"].threads > 1 for one in self.wrong)
 
-    def reached(self, hits: dict[str, int] | None, threads: int) -> bool:
+    def reached(self, hits: dict[str, int] | None) -> bool:
         """Whether the flagged place ran, given how often each mark was reached."""
+        return self._count(hits) >= 1
+
+    def repeated(self, hits: dict[str, int] | None, threads: int) -> bool:
+        """Whether it ran often enough for agreement to mean something.
+
+        What a loop carries shows only in its second iteration.
+        """
+        return self._count(hits) >= (min(2 * threads, 4) if self.mark["in_loop"] else 1)
+
+    def _count(self, hits: dict[str, int] | None) -> float:
         if hits is None or not self.mark["counted"]:
-            return True
-        # what a loop carries shows only in its second iteration
-        enough = min(2 * threads, 4) if self.mark["in_loop"] else 1
-        return any(count >= enough for name, count in hits.items() if int(name) == self.mark["number"])
+            return float("inf")
+        return hits.get(str(self.mark["number"]), 0)
 
     def missing(self) -> set[int]:
         """The blocks around the flagged place that no agreeing input set ran."""
@@ -77,8 +85,13 @@ class Account:
         # blocks are parts of a loop: once in an iteration is not enough for what the loop carries
         self._ran.update(int(name) for name, count in (hits or {}).items() if count > profile.threads)
 
-    def add(self, profile: Profile, found: dict[str, Any]) -> None:
-        """Takes in one input set that ran the flagged place."""
+    def add(self, profile: Profile, found: dict[str, Any], threads: int) -> None:
+        """Takes in one input set that ran the flagged place, with ``threads`` threads in all."""
+        if not self.repeated(found["hits"], threads) and not any(
+            one["verdict"] == "wrong" for one in found["compared"]
+        ):
+            self.reasons["no input drawn runs the flagged line again and again"] += 1
+            return
         self.exercised += 1
         if found["problem"]:
             self.reasons[found["problem"]] += 1

@@ -178,8 +178,8 @@ class KernelJob:
             found = outcome.result
             for number in waiting:
                 account = accounts[number]
-                if account.reached(found["hits"], profile.threads**usage.rank):
-                    account.add(profile, found)
+                if account.reached(found["hits"]):
+                    account.add(profile, found, profile.threads**usage.rank)
                 else:
                     account.reasons["no input drawn runs the flagged line"] += 1
             self._steer(ladder, profile, [accounts[number] for number in waiting])
@@ -199,19 +199,20 @@ class KernelJob:
         waiting = {number: account for number, account in accounts.items() if account.verdict is None}
         missing = {number: account.missing() for number, account in waiting.items()}
 
-        def reached(number: int, profile: Profile, hits: dict[str, int]) -> bool:
-            return waiting[number].reached(hits, profile.threads**usage.rank)
+        def repeated(number: int, profile: Profile, hits: dict[str, int]) -> bool:
+            return waiting[number].repeated(hits, profile.threads**usage.rank)
 
-        scout = Scout(twin, usage, [self.marks[number] for number in waiting], ladder.directed, reached)
+        scout = Scout(twin, usage, [self.marks[number] for number in waiting], ladder.directed, repeated)
         for profile, hits in scout.search(self.scratch, deadline - 1.0):
             useful = False
             for number, needs in missing.items():
-                if not reached(number, profile, hits):
+                enough = repeated(number, profile, hits)
+                if not enough and (waiting[number].scouted or not waiting[number].reached(hits)):
                     continue
                 before = len(needs)
                 needs -= {need for need in needs if hits.get(str(need), 0) > profile.threads}
                 if len(needs) < before or waiting[number].scouted < _SCOUTED_SETS:
-                    waiting[number].scouted += 1
+                    waiting[number].scouted += enough
                     useful = True
             if useful:
                 ladder.prefer(profile)
@@ -238,8 +239,7 @@ class KernelJob:
             arguments = draw.arguments({argument.label: argument.type for argument in twin.adj.args})
             stage.set("forward")
             hits = count_marks(twin, arguments, self.scratch)
-            threads = profile.threads**twin_usage.rank
-            if not any(Account(self.check, False, self.marks[number]).reached(hits, threads) for number in waiting):
+            if not any(Account(self.check, False, self.marks[number]).reached(hits) for number in waiting):
                 return {"hits": hits, "problem": "", "compared": []}
         draw = Draw(usage, profile, self.device)
         arguments = draw.arguments({argument.label: argument.type for argument in kernel.adj.args})

@@ -23,7 +23,7 @@ from warplint.probe.worker.usage import Usage
 # How many input sets are tried, and for how long: longer where some line was never reached.
 _MOST = 1500
 _SECONDS = 3.0
-_SECONDS_UNREACHED = 7.0
+_SECONDS_UNREACHED = 12.0
 _DEATHS = 40
 # One search in so many looks elsewhere instead of near the best so far.
 _ELSEWHERE = 3
@@ -32,21 +32,21 @@ _KEPT = 6
 # A block that never runs in so many input sets that run what it is in is taken to be out of reach.
 _HOPELESS = 25
 
-#: Whether an input set, given how often it ran each mark, runs the line of the account with this number.
-Reached = Callable[[int, Profile, dict[str, int]], bool]
+#: Whether an input set, given how often it ran each mark, runs the line of the account with this number often enough.
+Repeated = Callable[[int, Profile, dict[str, int]], bool]
 
 
 class Scout:
     """A search for inputs that run the lines of ``marks`` (see ``rewrite.Mark``), with the counting twin ``twin``."""
 
     def __init__(
-        self, twin: Any, usage: Usage, marks: Sequence[dict[str, Any]], directed: bool, reached: Reached
+        self, twin: Any, usage: Usage, marks: Sequence[dict[str, Any]], directed: bool, repeated: Repeated
     ) -> None:
         self._twin = twin
         self._usage = usage
         self._marks = marks
         self._directed = directed
-        self._reached = reached
+        self._repeats = repeated
         # for each mark, how far input sets came, the farthest first
         self._best: dict[int, list[tuple[float, Profile]]] = {mark["number"]: [] for mark in marks}
         self._found: Counter[int] = Counter()
@@ -113,7 +113,7 @@ class Scout:
         self._repeated.update(block for block, count in hits.items() if count > threads)
         for mark in self._marks:
             number = mark["number"]
-            if self._reached(number, profile, hits):
+            if self._repeats(number, profile, hits):
                 self._found[number] += 1
             way = [str(block) for block in mark["way"]] + [str(number)]
             # what ran often is nearer to running again and again
