@@ -11,6 +11,7 @@ from warplint.probe.jobs import Job, Repetition, group, make_job
 from warplint.probe.options import ProbeOptions
 from warplint.probe.pool import Pool, WorkerUnusable
 from warplint.probe.slices import Refused
+from warplint.probe.stored import Answer, open_store
 from warplint.source.project import Project
 
 __all__ = ["ProbeOptions", "probe"]
@@ -51,34 +52,58 @@ def _run(
     options: ProbeOptions,
     progress: Callable[[int, int], None] | None,
 ) -> None:
-    """Runs the jobs and files their answers under the findings."""
+    """Runs the jobs whose answers are not stored, and files all answers under the findings."""
     total = sum(len(numbers) for _, numbers in jobs)
+    gpu = gpu_to_use(options.device)
+    store = open_store(options, gpu)
+    answers = [store.get(job) if store is not None else None for job, _ in jobs]
+    waiting = [number for number, answer in enumerate(answers) if answer is None]
+    known = total - sum(len(jobs[number][1]) for number in waiting)
 
     def report(done: Sequence[int]) -> None:
         if progress is not None:
-            progress(sum(len(jobs[number][1]) for number in done), total)
+            progress(known + sum(len(jobs[waiting[number]][1]) for number in done), total)
 
-    report([])  # the worker takes seconds to start
-    try:
-        with Pool(options) as pool:
-            answers = pool.run([job for job, _ in jobs], report)
-            device, version = pool.device, pool.warp_version
-        # one verdict for each finding of a group, or one for all of them
-        verdicts = [
-            list(answer.get("verdicts") or [answer] * len(numbers))
-            for (_, numbers), answer in zip(jobs, answers, strict=True)
-        ]
-        gpu = gpu_to_use(options.device)
-        if gpu is not None:
-            device, verdicts = repeat([job for job, _ in jobs], verdicts, options, gpu)
-    except WorkerUnusable as error:
-        for _, numbers in jobs:
-            for number in numbers:
-                evidence[number] = Evidence("inconclusive", str(error))
-        return
-    for (_, numbers), found in zip(jobs, verdicts, strict=True):
-        for number, one in zip(numbers, found, strict=True):
-            evidence[number] = Evidence(one["verdict"], one["detail"], device, version, one["numbers"])
+    if waiting:
+        report([])  # the worker takes seconds to start
+        try:
+            found = _answers([jobs[number] for number in waiting], options, gpu, report)
+        except WorkerUnusable as error:
+            for number in waiting:
+                for finding in jobs[number][1]:
+                    evidence[finding] = Evidence("inconclusive", str(error))
+        else:
+            for number, answer in zip(waiting, found, strict=True):
+                answers[number] = answer
+                if store is not None:
+                    store.put(jobs[number][0], answer)
+            if store is not None:
+                store.trim()
+    for (_, numbers), said in zip(jobs, answers, strict=True):
+        if said is not None:
+            for finding, one in zip(numbers, said.verdicts, strict=True):
+                evidence[finding] = Evidence(
+                    one["verdict"], one["detail"], said.device, said.warp_version, one["numbers"]
+                )
+
+
+def _answers(
+    jobs: Sequence[tuple[Job, list[int]]],
+    options: ProbeOptions,
+    gpu: str | None,
+    report: Callable[[Sequence[int]], None],
+) -> list[Answer]:
+    """What a worker says of the jobs. Raises WorkerUnusable."""
+    with Pool(options) as pool:
+        said = pool.run([job for job, _ in jobs], report)
+        device, version = pool.device, pool.warp_version
+    # one verdict for each finding of a group, or one for all of them
+    verdicts = [
+        list(answer.get("verdicts") or [answer] * len(numbers)) for (_, numbers), answer in zip(jobs, said, strict=True)
+    ]
+    if gpu is not None:
+        device, verdicts = repeat([job for job, _ in jobs], verdicts, options, gpu)
+    return [Answer(tuple(found), device, version) for found in verdicts]
 
 
 def gpu_to_use(device: str) -> str | None:

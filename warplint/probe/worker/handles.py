@@ -37,14 +37,14 @@ def make_handle(kind: str, rng: np.random.Generator, device: str, grouped: bool 
     raise Unsupported(f"no small object stands in for a {kind}")
 
 
-@wp.kernel
-def _bvh_roots(bvh: wp.uint64, roots: wp.array(dtype=int)):  # type: ignore[valid-type]
+@wp.kernel  # type: ignore[untyped-decorator]
+def _bvh_roots(bvh: wp.uint64, roots: wp.array(dtype=int)):  # type: ignore[no-untyped-def, valid-type]
     roots[0] = wp.bvh_get_group_root(bvh, 0)
     roots[1] = wp.bvh_get_group_root(bvh, 1)
 
 
-@wp.kernel
-def _mesh_roots(mesh: wp.uint64, roots: wp.array(dtype=int)):  # type: ignore[valid-type]
+@wp.kernel  # type: ignore[untyped-decorator]
+def _mesh_roots(mesh: wp.uint64, roots: wp.array(dtype=int)):  # type: ignore[no-untyped-def, valid-type]
     roots[0] = wp.mesh_get_group_root(mesh, 0)
     roots[1] = wp.mesh_get_group_root(mesh, 1)
 

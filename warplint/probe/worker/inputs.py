@@ -225,7 +225,7 @@ class Draw:
         limit = self.profile.limit
         order = self.ints.permutation(limit)
         # no number twice in a row, nor in a column
-        values = order[sum(np.indices(shape), np.zeros(shape, dtype=int)).ravel() % limit]
+        values = order[np.indices(shape).sum(axis=0).ravel() % limit]
         constants = sorted(int(value) for value in use.constants if float(value).is_integer())
         if constants:
             near = sorted({*constants, *(value + 1 for value in constants)})
@@ -237,7 +237,7 @@ class Draw:
             values = self.ints.integers(0, 16, size)
         if use.divides:
             values = np.where(values == 0, 1, values)
-        return values.reshape(shape)
+        return np.asarray(values.reshape(shape))
 
     # --- floats ---
 

@@ -37,6 +37,9 @@ _ATTEMPTS_DIRECTED = 32
 # After so many, hundreds of inputs are run forward only to find some that reach what was missed (``scouting``).
 _BEFORE_SCOUTING = 10
 _SCOUTED_SETS = 8
+# After so many input sets at which bounds are only left in reverse, a version without checks is compiled: other inputs
+# may decide sooner than that takes.
+_STRAYED = 3
 
 
 class KernelJob:
@@ -152,6 +155,7 @@ class KernelJob:
         shared: Counter[str] = Counter()
         release: tuple[Any, Usage] | None = None
         scouted = False
+        strayed = 0
         for profile in ladder:
             wanting = any(account.needs_scouting for account in accounts.values())
             if ladder.tried == _BEFORE_SCOUTING and wanting and twin is not None and not scouted:
@@ -167,6 +171,10 @@ class KernelJob:
             outcome = self._attempt(kernel, twin, usage, profile, left, waiting)
             if outcome.ended == "signal SIGILL" and outcome.stage == "backward":
                 # The reverse sweep reads or writes outside an array that the forward sweep stays in.
+                strayed += 1
+                if strayed < _STRAYED:
+                    shared["the reverse sweep leaves an array"] += 1
+                    continue
                 if release is None:
                     loaded, _ = self.compiled(target, choice, release=True)
                     release = (loaded, Usage(loaded))
