@@ -16,6 +16,9 @@ from warplint.source.project import Project
 
 #: How many calling kernels are tried when a func alone could not be decided.
 _CALLERS = 2
+#: A func that was decided alone is also looked at through its callers where the script has at most so many lines: it
+#: is compiled once more for that.
+_LINES = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,5 +105,7 @@ def _kernel_job(
             one |= {"in_loop": mark.in_loop, "blocks": list(mark.blocks), "around": list(mark.around)}
             one["way"] = list(mark.way)
         marks.append(one)
-    plan = {"kind": "kernel", "check": check, "targets": names, "marks": marks}
+    plan: dict[str, object] = {"kind": "kernel", "check": check, "targets": names, "marks": marks}
+    # whether the targets behind the first are all the kernels that call it, and small enough to look at in any case
+    plan["callers"] = len(refs) == len(program.callers) + 1 and made.text.count("\n") <= _LINES
     return Job(made.text, made.twin, json.dumps(plan))

@@ -265,6 +265,19 @@ def inconclusive(reason: str) -> dict[str, Any]:
     return {"verdict": "inconclusive", "detail": reason, "numbers": {}}
 
 
+def through_callers(func: str, alone: dict[str, Any], callers: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """The verdict on a place in ``func``, decided as ``alone``, where the kernels that call it say something else.
+
+    One of them is enough to confirm; all of them have to agree to refute. None where ``alone`` stands.
+    """
+    if alone["verdict"] == "refuted":
+        return next((one for one in callers if one["verdict"] == "confirmed"), None)
+    if alone["verdict"] != "confirmed" or not callers or any(one["verdict"] != "refuted" for one in callers):
+        return None
+    shown = callers[0]
+    return shown | {"detail": f"`{func}` alone is wrong, but through the kernels that call it {shown['detail']}"}
+
+
 def _numbers(one: dict[str, Any]) -> dict[str, Any]:
     return {name: one[name] for name in ("tape", "finite_difference", "estimated_error", "input")}
 

@@ -14,7 +14,7 @@ from typing import Any
 import warp as wp
 
 from warplint.probe.worker import isolate
-from warplint.probe.worker.account import Account, inconclusive, may_race
+from warplint.probe.worker.account import Account, inconclusive, may_race, through_callers
 from warplint.probe.worker.checks import repeated, silent
 from warplint.probe.worker.experiment import Experiment
 from warplint.probe.worker.handles import Unsupported, group_roots
@@ -40,6 +40,10 @@ _SCOUTED_SETS = 8
 # After so many input sets at which bounds are only left in reverse, a version without checks is compiled: other inputs
 # may decide sooner than that takes.
 _STRAYED = 3
+
+
+# Stands for a mark that need not be asked about.
+_SETTLED: dict[str, Any] = {"verdict": "settled"}
 
 
 class KernelJob:
@@ -75,7 +79,34 @@ class KernelJob:
                     verdicts[number] = found
             if all(found is not None and found["verdict"] != "inconclusive" for found in verdicts):
                 break
+        if self.plan.get("callers") and self.check == "gradient":
+            self._through_callers(verdicts)
         return {"verdicts": verdicts}
+
+    def _through_callers(self, verdicts: list[dict[str, Any] | None]) -> None:
+        """Looks at what was decided on a func alone once more, through all kernels that call it.
+
+        They may pass it less than its parameters allow (only what is not differentiated, only what is in range), or
+        more (one array for two parameters). What they show counts.
+        """
+        func, *callers = self.plan["targets"]
+        alone = {n: found for n, found in enumerate(verdicts) if found is not None and found.get("target") == func}
+        alone = {number: found for number, found in alone.items() if found["verdict"] != "inconclusive"}
+        seen: dict[int, list[dict[str, Any]]] = {number: [] for number in alone}
+        for position, caller in enumerate(callers):
+            asked: list[dict[str, Any] | None] = [
+                None if n in alone and not any(one["verdict"] == "confirmed" for one in seen[n]) else _SETTLED
+                for n in range(len(verdicts))
+            ]
+            if all(one is _SETTLED for one in asked):
+                return
+            share = (self.deadline - time.monotonic()) / (len(callers) - position)
+            for number, found in self._target(caller, asked, time.monotonic() + share).items():
+                seen[number].append(found)
+        for number, found in alone.items():
+            other = through_callers(func, found, seen[number])
+            if other is not None:
+                verdicts[number] = other
 
     def _compiles(self) -> dict[str, Any]:
         """Whether Warp refuses the definitions."""
