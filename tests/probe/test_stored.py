@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
-import warplint.probe
 from tests.probe.conftest import finding
 from warplint.frontend.fast import read
 from warplint.ir.facts import Evidence, Finding
 from warplint.ir.programs import DefinitionRef, KernelProgram
-from warplint.probe import ProbeOptions, probe, stored
+from warplint.probe import ProbeOptions, probe, running, stored
 from warplint.probe.jobs import Job
 from warplint.probe.pool import WorkerUnusable
 from warplint.probe.stored import Answer, Store, open_store
@@ -63,7 +62,7 @@ def test_a_second_run_starts_no_worker(
 ) -> None:
     first = run(_findings(tmp_path))
     assert [one.verdict for one in first] == ["confirmed", "refuted", "inconclusive"]
-    monkeypatch.setattr(warplint.probe, "Pool", _no_worker)
+    monkeypatch.setattr(running, "Pool", _no_worker)
     begun = time.perf_counter()
     again = run(_findings(tmp_path))
     assert time.perf_counter() - begun < 1.0

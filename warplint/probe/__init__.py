@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
 
 from warplint.ir.facts import Evidence, Finding
-from warplint.probe.jobs import Job, Repetition, group, make_job
+from warplint.probe.emit import NoScript, Script, emit, scripts
 from warplint.probe.options import ProbeOptions
-from warplint.probe.pool import Pool, WorkerUnusable
-from warplint.probe.slices import Refused
-from warplint.probe.stored import Answer, open_store
+from warplint.probe.running import answers, prepare
 from warplint.source.project import Project
 
-__all__ = ["ProbeOptions", "probe"]
-
-# Where a driver for NVIDIA GPUs shows itself, on Linux, under WSL and on Windows.
-_DRIVERS = ("/dev/nvidiactl", "/dev/dxg", "C:/Windows/System32/nvcuda.dll")
+__all__ = ["NoScript", "ProbeOptions", "Script", "emit", "probe", "scripts"]
 
 
 def probe(
@@ -27,111 +20,11 @@ def probe(
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Evidence]:
     """What a probe of each finding saw, in the order of ``findings``. Never raises for what a file contains."""
-    evidence: list[Evidence | None] = [None] * len(findings)
-    jobs: list[tuple[Job, list[int]]] = []
-    for numbers in group(findings):
-        together = [findings[number] for number in numbers]
-        try:
-            jobs.append((make_job(together, together[0].check, project, options), numbers))
-        except Refused as error:
-            reason = f"not run: {error}"
-        except RecursionError:
-            reason = "not run: the source is nested too deeply"
-        else:
-            continue
-        for number in numbers:
-            evidence[number] = Evidence("inconclusive", reason)
-    if jobs:
-        _run(jobs, evidence, options, progress)
-    return [one if one is not None else Evidence("inconclusive", "not run") for one in evidence]
-
-
-def _run(
-    jobs: list[tuple[Job, list[int]]],
-    evidence: list[Evidence | None],
-    options: ProbeOptions,
-    progress: Callable[[int, int], None] | None,
-) -> None:
-    """Runs the jobs whose answers are not stored, and files all answers under the findings."""
-    total = sum(len(numbers) for _, numbers in jobs)
-    gpu = gpu_to_use(options.device)
-    store = open_store(options, gpu)
-    answers = [store.get(job) if store is not None else None for job, _ in jobs]
-    waiting = [number for number, answer in enumerate(answers) if answer is None]
-    known = total - sum(len(jobs[number][1]) for number in waiting)
-
-    def report(done: Sequence[int]) -> None:
-        if progress is not None:
-            progress(known + sum(len(jobs[waiting[number]][1]) for number in done), total)
-
-    if waiting:
-        report([])  # the worker takes seconds to start
-        try:
-            found = _answers([jobs[number] for number in waiting], options, gpu, report)
-        except WorkerUnusable as error:
-            for number in waiting:
-                for finding in jobs[number][1]:
-                    evidence[finding] = Evidence("inconclusive", str(error))
-        else:
-            for number, answer in zip(waiting, found, strict=True):
-                answers[number] = answer
-                if store is not None:
-                    store.put(jobs[number][0], answer)
-            if store is not None:
-                store.trim()
-    for (_, numbers), said in zip(jobs, answers, strict=True):
-        if said is not None:
-            for finding, one in zip(numbers, said.verdicts, strict=True):
-                evidence[finding] = Evidence(
-                    one["verdict"], one["detail"], said.device, said.warp_version, one["numbers"]
-                )
-
-
-def _answers(
-    jobs: Sequence[tuple[Job, list[int]]],
-    options: ProbeOptions,
-    gpu: str | None,
-    report: Callable[[Sequence[int]], None],
-) -> list[Answer]:
-    """What a worker says of the jobs. Raises WorkerUnusable."""
-    with Pool(options) as pool:
-        said = pool.run([job for job, _ in jobs], report)
-        device, version = pool.device, pool.warp_version
-    # one verdict for each finding of a group, or one for all of them
-    verdicts = [
-        list(answer.get("verdicts") or [answer] * len(numbers)) for (_, numbers), answer in zip(jobs, said, strict=True)
-    ]
-    if gpu is not None:
-        device, verdicts = repeat([job for job, _ in jobs], verdicts, options, gpu)
-    return [Answer(tuple(found), device, version) for found in verdicts]
-
-
-def gpu_to_use(device: str) -> str | None:
-    """The device that verdicts are repeated on, None where the CPU device has the last word.
-
-    ``auto`` asks Warp only where a driver is installed, since that takes a second process.
-    """
-    if device == "cpu":
-        return None
-    if device != "auto":
-        return device
-    return "auto" if any(Path(path).exists() for path in _DRIVERS) else None
-
-
-def repeat(
-    jobs: Sequence[Job], verdicts: Sequence[list[dict[str, Any]]], options: ProbeOptions, device: str
-) -> tuple[str | None, list[list[dict[str, Any]]]]:
-    """``verdicts`` after what decided them was repeated on ``device``, and the name of the device that decided last.
-
-    Raises WorkerUnusable where the device cannot be used.
-    """
-    with Pool(options, device) as pool:
-        repetitions = [Repetition(job, tuple(found)) for job, found in zip(jobs, verdicts, strict=True)]
-        decided = [
-            number for number, found in enumerate(verdicts) if any(one["verdict"] != "inconclusive" for one in found)
-        ]
-        answers = pool.run([repetitions[number] for number in decided])
-        result = list(verdicts)
-        for number, answer in zip(decided, answers, strict=True):
-            result[number] = list(answer.get("verdicts") or [answer] * len(verdicts[number]))
-        return pool.device or "cpu", result
+    jobs, refused = prepare(findings, project, options)
+    evidence = [Evidence("inconclusive", refused.get(number, "not run")) for number in range(len(findings))]
+    for (_, numbers), answer in zip(jobs, answers(jobs, options, progress), strict=True):
+        for number, one in zip(numbers, answer.verdicts, strict=True):
+            evidence[number] = Evidence(
+                one["verdict"], one["detail"], answer.device, answer.warp_version, one["numbers"]
+            )
+    return evidence

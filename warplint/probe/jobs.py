@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,6 +45,18 @@ class Repetition:
     def message(self, number: int) -> dict[str, object]:
         """The repetition as one JSON object."""
         return self.job.message(number) | {"verdicts": list(self.verdicts)}
+
+
+@dataclass(frozen=True)
+class Writing:
+    """A job with one of its verdicts, for which the worker writes a script that stands alone."""
+
+    job: Job
+    verdict: Mapping[str, Any]
+
+    def message(self, number: int) -> dict[str, object]:
+        """The order as one JSON object."""
+        return self.job.message(number) | {"write": dict(self.verdict)}
 
 
 def group(findings: Sequence[Finding]) -> list[list[int]]:

@@ -24,17 +24,39 @@ def make_handle(kind: str, rng: np.random.Generator, device: str, grouped: bool 
         # boxes around the values that are drawn, so that queries and rays meet some
         lowers = rng.uniform(-2.5, 0.0, (8, 3)).astype(np.float32)
         uppers = rng.uniform(0.8, 2.5, (8, 3)).astype(np.float32)
-        boxes = [wp.array(ends, dtype=wp.vec3, device=device) for ends in (lowers, uppers)]
-        return wp.Bvh(*boxes, groups=_halves(8, device)) if grouped else wp.Bvh(*boxes)
+        data = {"lowers": lowers, "uppers": uppers} | _halves(8, grouped)
+        return _keep(wp.Bvh(**_arrays(data, device)), kind, data)
     if kind == "hash_grid":
         grid = wp.HashGrid(8, 8, 8, device=device)
-        points = wp.array(rng.uniform(-1.0, 1.0, (8, 3)).astype(np.float32), dtype=wp.vec3, device=device)
-        grid.build(points, 1.0)
-        return grid
+        data = {"points": rng.uniform(-1.0, 1.0, (8, 3)).astype(np.float32)}
+        grid.build(_arrays(data, device)["points"], 1.0)
+        return _keep(grid, kind, data)
     if kind == "volume":
         values = rng.uniform(0.3, 1.5, (8, 8, 8)).astype(np.float32)
-        return wp.Volume.load_from_numpy(values, (-2.0, -2.0, -2.0), 0.5, 0.0, device=device)
+        volume = wp.Volume.load_from_numpy(values, (-2.0, -2.0, -2.0), 0.5, 0.0, device=device)
+        return _keep(volume, kind, {"values": values})
     raise Unsupported(f"no small object stands in for a {kind}")
+
+
+# What objects were made from, by their ids.
+_MADE: dict[int, tuple[str, dict[str, np.ndarray]]] = {}
+
+
+def recipe(identity: int) -> tuple[str, dict[str, np.ndarray]] | None:
+    """The kind of the object with this id, and the data that it was made from; None if there is no such object."""
+    return _MADE.get(identity)
+
+
+def _keep(item: Any, kind: str, data: dict[str, np.ndarray]) -> Any:
+    _MADE[int(item.id)] = (kind, data)
+    return item
+
+
+def _arrays(data: dict[str, np.ndarray], device: str) -> dict[str, Any]:
+    """Host data as Warp arrays: numbers, or points."""
+    return {
+        name: wp.array(part, dtype=int if part.ndim == 1 else wp.vec3, device=device) for name, part in data.items()
+    }
 
 
 @wp.kernel  # type: ignore[untyped-decorator]
@@ -59,8 +81,8 @@ def group_roots(kind: str, device: str) -> tuple[int, int]:
     return first, second
 
 
-def _halves(count: int, device: str) -> Any:
-    return wp.array(np.repeat([0, 1], count // 2), dtype=int, device=device)
+def _halves(count: int, grouped: bool) -> dict[str, np.ndarray]:
+    return {"groups": np.repeat([0, 1], count // 2).astype(np.int32)} if grouped else {}
 
 
 def _mesh(rng: np.random.Generator, device: str, grouped: bool = False) -> Any:
@@ -75,12 +97,9 @@ def _mesh(rng: np.random.Generator, device: str, grouped: bool = False) -> Any:
         corners = np.concatenate([corners, corners * rng.uniform(0.4, 0.8, (6, 1)).astype(np.float32)])
         faces += [corner + 6 for corner in faces]
         velocities = np.tile(velocities, (2, 1))
-    made = (
-        wp.array(corners, dtype=wp.vec3, device=device),
-        wp.array(np.array(faces, dtype=np.int32), dtype=int, device=device),
-        wp.array(velocities, dtype=wp.vec3, device=device),
-    )
-    return wp.Mesh(*made, groups=_halves(16, device)) if grouped else wp.Mesh(*made)
+    data = {"points": corners, "indices": np.array(faces, dtype=np.int32), "velocities": velocities}
+    data |= _halves(16, grouped)
+    return _keep(wp.Mesh(**_arrays(data, device)), "mesh", data)
 
 
 def texture_rank(kind: Any) -> int:

@@ -143,6 +143,8 @@ class Draw:
         self.keep: list[Any] = []
         self.leaves: list[Leaf] = []
         self.arrays: list[Any] = []
+        # what arrays of structs were made from whose elements hold arrays
+        self.instances: dict[int, list[Any]] = {}
         self.written: set[int] = set()
 
     def arguments(self, types: dict[str, Any]) -> Arguments:
@@ -315,7 +317,9 @@ class Draw:
                     f"argument `{path[0]}` is a {kind.ndim}-dimensional array of structs that hold arrays"
                 )
             instances = [self.value((*path, "[]"), dtype) for _ in range(min(shape[0], _INSTANCES))]
-            return wp.array(instances, dtype=dtype, device=self.device)
+            array = wp.array(instances, dtype=dtype, device=self.device)
+            self.instances[id(array)] = instances
+            return array
         use = self.usage.uses.get(path, Use())
         element = (*path, "[]")
         data = self.contents(element, dtype, shape)
