@@ -11,9 +11,10 @@ from tests.probe.conftest import CORPUS, finding, marked
 from tests.probe.test_tapes import _Maker
 from warplint.frontend.fast import read
 from warplint.ir.facts import Evidence, Finding
-from warplint.probe import NoDevice, ProbeOptions, gpu_to_use, repeat
+from warplint.probe import NoDevice, ProbeOptions
 from warplint.probe.jobs import Job, make_job
 from warplint.probe.pool import Pool
+from warplint.probe.running import gpu_to_use, repeat
 from warplint.source.project import Project
 
 _NAMES = ("element_times", "loop_product", "while_index", "vector_argument", "where_root")

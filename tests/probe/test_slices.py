@@ -140,6 +140,39 @@ def make(count, dtype=float):
     assert "total = count * 2" in text
 
 
+def test_factories_that_return_several_functions(tmp_path: Path) -> None:
+    _write(
+        tmp_path,
+        main="""
+import warp as wp
+
+def make(scale):
+    @wp.func
+    def up(x: float) -> float:
+        return scale * x
+
+    @wp.func
+    def down(x: float) -> float:
+        return x / scale
+
+    return up, down
+
+def solver():
+    _, shrink = make(2.0)
+    grow = make(3.0)[0]
+
+    @wp.kernel
+    def solve(x: wp.array(dtype=float)):
+        x[wp.tid()] = grow(shrink(x[wp.tid()]))
+
+    return solve
+""",
+    )
+    text, _ = _slice(tmp_path, "solver.solve")
+    assert _defined(text) == ["up", "down", "solve"]
+    assert "x[wp.tid()] = up(down(x[wp.tid()]))" in text
+
+
 def test_custom_adjoints_and_options_come_along(tmp_path: Path) -> None:
     _write(
         tmp_path,
@@ -225,6 +258,56 @@ def k(x: wp.array(dtype=float), n: int):
     marked = [part for part in twin.split("\n") if REACHED in part]
     assert len(marked) == 1
     assert marked[0].rpartition("; ")[2] == before.strip()
+
+
+@pytest.mark.parametrize("base", ["object", "Described"])
+def test_bases_that_do_nothing_are_left_out_of_structs(base: str, tmp_path: Path) -> None:
+    _write(
+        tmp_path,
+        main=f"""
+import warp as wp
+
+class Described:
+    unit: float
+
+    def describe(self):
+        return "x"
+
+@wp.struct
+class Pair({base}):
+    x: float
+
+@wp.kernel
+def k(p: Pair, out: wp.array(dtype=float)):
+    out[wp.tid()] = p.x
+""",
+    )
+    text, _ = _slice(tmp_path, "k")
+    assert "class Pair:\n    x: float\n" in text
+    assert "unit" not in text
+
+
+def test_bases_that_may_run_code_are_refused(tmp_path: Path) -> None:
+    _write(
+        tmp_path,
+        main="""
+import warp as wp
+
+class Registered:
+    def __init_subclass__(cls):
+        print("made", cls)
+
+@wp.struct
+class Pair(Registered):
+    x: float
+
+@wp.kernel
+def k(p: Pair, out: wp.array(dtype=float)):
+    out[wp.tid()] = p.x
+""",
+    )
+    with pytest.raises(Refused, match="base class"):
+        _slice(tmp_path, "k")
 
 
 def test_what_cannot_be_resolved_is_refused(tmp_path: Path) -> None:

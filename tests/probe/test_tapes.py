@@ -63,7 +63,7 @@ def cost(state: wp.array(dtype=float), loss: wp.array(dtype=float)):
 _COUNT = Unknown("count")
 
 
-class _Maker:
+class Maker:
     """Operations on a file that holds the kernels above."""
 
     def __init__(self, folder: Path) -> None:
@@ -127,7 +127,7 @@ class _Maker:
 
 
 def test_tape_programs(tmp_path: Path, run: Run) -> None:
-    make = _Maker(tmp_path)
+    make = Maker(tmp_path)
     cases = {
         "severed": finding(make.path, make.chain(False), "chain"),
         "whole": finding(make.path, make.chain(True), "chain"),

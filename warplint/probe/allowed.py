@@ -55,6 +55,9 @@ _TYPING: Final = re.compile(r"(?:typing|typing_extensions)\.\w+")
 #: Base classes of constant-only classes.
 ENUMS: Final = frozenset({"enum.Enum", "enum.IntEnum", "enum.IntFlag", "enum.Flag", "enum.StrEnum"})
 
+#: Base classes that do nothing when a class is derived from them.
+PLAIN_BASES: Final = frozenset({"object"})
+
 #: Top-level packages that a slice may import: Warp itself and what computes.
 IMPORTABLE: Final = frozenset({"warp", "numpy", "math", "typing", "typing_extensions", "enum"})
 

@@ -13,17 +13,26 @@ from warplint.source.project import Definition, Module, Project, Scope
 _SITES = 8
 
 
-def returned(factory: Definition, attribute: str | None = None) -> Definition | None:
-    """The definition that a factory returns (or sets as ``attribute`` of that); None if that is not plain."""
+def returned(factory: Definition, attribute: str | None = None, element: int | None = None) -> Definition | None:
+    """The definition that a factory returns (or sets as ``attribute`` of that); None if that is not plain.
+
+    ``element`` is its number where the factory returns several.
+    """
     node = factory.node
     if not isinstance(node, ir.FunctionDef) or not node.body:
         return None
     last = node.body[-1]
-    if not isinstance(last, ir.Return) or not isinstance(last.value, ir.Name):
+    if not isinstance(last, ir.Return):
         return None
     if sum(isinstance(inner, ir.Return) for inner in _own(node.body)) != 1:
         return None
-    name = last.value.id
+    value = last.value
+    if element is not None:
+        several = isinstance(value, ir.Tuple) and -len(value.elements) <= element < len(value.elements)
+        value = value.elements[element] if several and isinstance(value, ir.Tuple) else None
+    if not isinstance(value, ir.Name):
+        return None
+    name = value.id
     if attribute is not None:
         values = [
             statement.value
@@ -44,6 +53,26 @@ def returned(factory: Definition, attribute: str | None = None) -> Definition | 
     if len(binders) != 1 or not isinstance(binders[0], ir.FunctionDef):
         return None
     return Definition(factory.module, binders[0], factory.inner_scope)
+
+
+def unpacked(name: ir.Name, scope: Scope) -> tuple[ir.Expr, int, Scope] | None:
+    """Where ``name`` is bound by ``..., name, ... = value`` and nowhere else: the value, the place in it, its scope."""
+    for depth in range(len(scope), 0, -1):
+        holder = scope[depth - 1]
+        binders = bound_names(holder).get(name.id, ()) if isinstance(holder, ir.FunctionDef) else ()
+        if not binders:
+            continue
+        binder = binders[0]
+        if len(binders) > 1 or not isinstance(binder, ir.Assign) or len(binder.targets) != 1:
+            return None
+        target = binder.targets[0]
+        if not isinstance(target, ir.Tuple) or not all(isinstance(one, ir.Name) for one in target.elements):
+            return None
+        places = [
+            number for number, one in enumerate(target.elements) if isinstance(one, ir.Name) and one.id == name.id
+        ]
+        return (binder.value, places[0], scope[:depth]) if len(places) == 1 else None
+    return None
 
 
 def _own(body: tuple[ir.Stmt, ...]) -> Iterator[ir.Node]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,9 @@ from warplint.source.project import Project
 
 #: How many calling kernels are tried when a func alone could not be decided.
 _CALLERS = 2
+#: A func that was decided alone is also looked at through its callers where the script has at most so many lines: it
+#: is compiled once more for that.
+_LINES = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,18 @@ class Repetition:
     def message(self, number: int) -> dict[str, object]:
         """The repetition as one JSON object."""
         return self.job.message(number) | {"verdicts": list(self.verdicts)}
+
+
+@dataclass(frozen=True)
+class Writing:
+    """A job with one of its verdicts, for which the worker writes a script that stands alone."""
+
+    job: Job
+    verdict: Mapping[str, Any]
+
+    def message(self, number: int) -> dict[str, object]:
+        """The order as one JSON object."""
+        return self.job.message(number) | {"write": dict(self.verdict)}
 
 
 def group(findings: Sequence[Finding]) -> list[list[int]]:
@@ -97,16 +112,22 @@ def _kernel_job(
     for number in range(len(flagged)):
         mark = made.marks.get(number)
         counted = mark is not None
-        in_loop, blocks = (mark.in_loop, list(mark.blocks)) if mark is not None else (False, [])
-        marks.append({"counted": counted, "in_loop": in_loop, "blocks": blocks})
+        one: dict[str, object] = {"counted": counted, "in_loop": False, "blocks": [], "around": [], "way": []}
+        if mark is not None:
+            one |= {"in_loop": mark.in_loop, "blocks": list(mark.blocks), "around": list(mark.around)}
+            one["way"] = list(mark.way)
+        marks.append(one)
     # Which numbers a func gets, and whether its gradient is used where they are singular, is up to its callers.
     through = check == "finite-adjoint" and len(names) > 1
-    plan = {
+    whole = len(refs) == len(program.callers) + 1
+    plan: dict[str, object] = {
         "kind": "kernel",
         "check": check,
         "targets": [*names[1:], names[0]] if through else names,
         "through": through,
-        "all": len(names) == 1 + len(program.callers),
+        "all": whole,
         "marks": marks,
+        # whether the targets behind the first are all the kernels that call it, and small enough to look at in any case
+        "callers": whole and made.text.count("\n") <= _LINES,
     }
     return Job(made.text, made.twin, json.dumps(plan))

@@ -46,6 +46,8 @@ IGNORED = (
     "functools.cache",
     "functools.lru_cache",
 )
+#: Names of numbers that say how many there are.
+COUNTS = re.compile(r"(?:^|_)(?:n|num|count|size|dim|max|len)")
 #: How deep factories may call factories.
 _DEEPEST = 6
 
@@ -85,6 +87,9 @@ class Names(abc.ABC):
 
     @abc.abstractmethod
     def _definition(self, definition: Definition, closure: Mapping[str, object]) -> str: ...
+
+    @abc.abstractmethod
+    def _enum(self, node: ir.ClassDef, place: Place, name: str, counting: bool = False) -> str: ...
 
     @abc.abstractmethod
     def _kind(self, definition: Definition) -> str: ...
@@ -285,6 +290,12 @@ class Names(abc.ABC):
             return self._value(resolved, dotted.rpartition(".")[2], place)
         if isinstance(resolved, ParameterRef):
             return self._chosen(resolved, place)
+        found = factories.unpacked(prefix, place.scope) if isinstance(prefix, ir.Name) else None
+        if found is not None:
+            value, element, scope = found
+            made = self._made(value, Place(place.module, scope, place.closure), element)
+            if made is not None:
+                return made
         raise Refused(f"it cannot be told what `{dotted}` is")
 
     def _external(self, name: str, written: str) -> str:
@@ -336,9 +347,14 @@ class Names(abc.ABC):
             self._order.append(item)
         return item.name
 
-    def _made(self, expr: ir.Expr, place: Place) -> str | None:
-        """The name of the definition that a call of a factory returns; None if ``expr`` is no such call."""
+    def _made(self, expr: ir.Expr, place: Place, element: int | None = None) -> str | None:
+        """The name of the definition that a call of a factory returns; None if ``expr`` is no such call.
+
+        ``element`` says which one where it returns several.
+        """
         attribute = None
+        if isinstance(expr, ir.Subscript) and isinstance(expr.index, ir.Constant) and isinstance(expr.index.value, int):
+            element, expr = expr.index.value, expr.value
         if isinstance(expr, ir.Attribute) and isinstance(expr.value, ir.Call):
             attribute, expr = expr.attr, expr.value
         if not isinstance(expr, ir.Call) or not isinstance(expr.func, (ir.Name, ir.Attribute)):
@@ -346,7 +362,7 @@ class Names(abc.ABC):
         factory = self._project.resolve(place.module, expr.func, place.scope)
         if not isinstance(factory, Definition) or not isinstance(factory.node, ir.FunctionDef):
             return None
-        inner = factories.returned(factory, attribute)
+        inner = factories.returned(factory, attribute, element)
         bound = factories.bind(expr, factory.node)
         if inner is None or bound is None or self._depth > _DEEPEST:
             return None
@@ -387,13 +403,24 @@ class Names(abc.ABC):
         return None
 
     def _settings(self, parameter: ir.Parameter, place: Place) -> str | None:
-        """A class of the project that the parameter is annotated with, if all that is needed of it are constants."""
+        """A class of the project that the parameter is annotated with, if all that is needed of it are constants.
+
+        What is passed is an instance, with other values than the defaults: nothing is counted as none.
+        """
         if not isinstance(parameter.annotation, (ir.Name, ir.Attribute)):
             return None
         found = self._project.resolve(place.module, parameter.annotation, place.scope)
         if not isinstance(found, Definition) or not isinstance(found.node, ir.ClassDef):
             return None
-        return self._definition(found, {})
+        if self._kind(found):
+            return self._definition(found, {})
+        key = ("settings", found.module.path, found.qualname)
+        item = self._items.get(key)
+        if item is None:
+            item = self._items[key] = Item(self._fresh(found.node.name))
+            item.text = self._enum(found.node, Place(found.module, found.scope), item.name, counting=True)
+            self._order.append(item)
+        return item.name
 
     def _chosen(self, reference: ParameterRef, place: Place) -> str:
         """A parameter of a factory whose argument is not known: its default, or something that fits its annotation."""
@@ -408,11 +435,7 @@ class Names(abc.ABC):
         else:
             annotation = ir.dotted(parameter.annotation) if parameter.annotation is not None else None
             short = (annotation or "").rpartition(".")[2]
-            if (
-                short == "int"
-                or annotation is None
-                and re.search(r"(?:^|_)(?:n|num|count|size|dim|max|len)", parameter.name)
-            ):
+            if short == "int" or annotation is None and COUNTS.search(parameter.name):
                 text = "3"
             elif short == "bool":
                 text = "True"

@@ -12,7 +12,8 @@ from pathlib import Path
 class ProbeOptions:
     """``device`` is ``auto`` (a GPU if there is one), ``cpu`` or ``cuda:N``; ``timeout_s`` is the limit for one
     program; ``memory_mb`` what a program may use beyond what Warp itself needs (CPU device only). Warp's kernel cache
-    is kept in ``cache_dir``. ``allow_import`` and ``allow_native`` widen what a slice may execute.
+    and the answers of earlier runs are kept in ``cache_dir`` (the user's cache folder where it is None); ``cache`` says
+    whether such answers are used and stored. ``allow_import`` and ``allow_native`` widen what a slice may execute.
     ``parallel`` is the number of programs that run at a time (0: as many as there are processors, at most 4).
     """
 
@@ -20,6 +21,7 @@ class ProbeOptions:
     timeout_s: float = 60.0
     memory_mb: int = 4096
     cache_dir: Path | None = None
+    cache: bool = True
     allow_import: bool = False
     allow_native: bool = False
     parallel: int = 0

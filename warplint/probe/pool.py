@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from warplint.probe.jobs import Job, Repetition
+from warplint.probe.jobs import Job, Repetition, Writing
 from warplint.probe.options import ProbeOptions, default_cache
 from warplint.probe.scratch import Scratch
 
@@ -82,7 +82,7 @@ class Pool:
     # --- jobs ---
 
     def run(
-        self, jobs: Sequence[Job | Repetition], progress: Callable[[Sequence[int]], None] | None = None
+        self, jobs: Sequence[Job | Repetition | Writing], progress: Callable[[Sequence[int]], None] | None = None
     ) -> list[dict[str, Any]]:
         """The verdicts of the jobs, in order. Raises WorkerUnusable where Warp cannot be imported."""
         answers: dict[int, dict[str, Any]] = {}

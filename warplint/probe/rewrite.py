@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Span
@@ -55,11 +56,14 @@ class Mark:
     """Where one flagged place is counted: whether a loop repeats it, and the numbers of the blocks that should run too.
 
     The blocks are those of the outermost loop around the place: agreement says little while half of the code that
-    feeds what the loop carries never ran.
+    feeds what the loop carries never ran. ``around`` has for each of them the block that it is in (0: none of them).
+    ``way`` numbers the blocks that hold the place, outermost first.
     """
 
     in_loop: bool
     blocks: tuple[int, ...] = ()
+    around: tuple[int, ...] = ()
+    way: tuple[int, ...] = ()
 
 
 #: Blocks are numbered apart from flagged places.
@@ -89,10 +93,14 @@ def reach_edits(
         loops = [statement for statement in path if isinstance(statement, (ir.For, ir.While))]
         # without a loop, the other branches exclude the flagged one
         blocks = [block for block in _inner_blocks(loops[0].body) if not _leaves(block)] if loops else []
-        for block in blocks:
+        way = [block for outer, inner in pairwise(path) for block in _blocks(outer) if inner in block]
+        for block in (*blocks, *way):
             ask(block[0], _block_number(block[0].span))
         marks[number] = Mark(
-            bool(loops) and not _ends_loop(path), tuple(_block_number(block[0].span) for block in blocks)
+            bool(loops) and not _ends_loop(path),
+            tuple(_block_number(block[0].span) for block in blocks),
+            tuple(_around(block, blocks) for block in blocks),
+            tuple(_block_number(block[0].span) for block in way),
         )
     edits: list[Edit] = []
     for key, mark in sorted(wanted.items()):
@@ -117,6 +125,16 @@ def _ends_loop(path: list[ir.Stmt]) -> bool:
 
 def _block_number(span: Span) -> int:
     return BLOCKS + span.line * 1000 + min(span.column, 999)
+
+
+def _around(block: tuple[ir.Stmt, ...], blocks: Sequence[tuple[ir.Stmt, ...]]) -> int:
+    """The number of the innermost of ``blocks`` that ``block`` is in."""
+    around = 0
+    for other in blocks:  # outer ones come before inner ones
+        whole = other[0].span.to(other[-1].span)
+        if other is not block and whole.covers(block[0].span):
+            around = _block_number(other[0].span)
+    return around
 
 
 def _leaves(block: tuple[ir.Stmt, ...]) -> bool:

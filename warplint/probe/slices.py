@@ -14,11 +14,11 @@ from pathlib import Path
 from warplint.ir import syntax as ir
 from warplint.ir.programs import DefinitionRef
 from warplint.ir.spans import Location, Span
-from warplint.probe.allowed import ENUMS
-from warplint.probe.names import IGNORED, Item, Names, Place, Refused, joined
+from warplint.probe.allowed import ENUMS, PLAIN_BASES
+from warplint.probe.names import COUNTS, IGNORED, Item, Names, Place, Refused, joined
 from warplint.probe.rewrite import WARP, Edit, Mark, cut, dedent, reach_edits
 from warplint.source.bindings import bound_names
-from warplint.source.project import Definition, Module, Project, Scope
+from warplint.source.project import Definition, External, Module, Project, Scope
 
 __all__ = ["Refused", "Slice", "Slicer"]
 
@@ -31,6 +31,8 @@ _WARP_DEFINITIONS = (
     "warp.func_replay",
 )
 _KERNEL_OPTIONS = ("enable_backward", "grid_stride", "launch_bounds")
+#: How many classes may stand above a struct.
+_LONGEST_LINE = 8
 _CUSTOM = re.compile(r"func_grad|func_replay")
 _CONFIG = ("enable_backward", "max_unroll", "enable_vector_component_overwrites")
 
@@ -244,8 +246,8 @@ class Slicer(Names):
         return "".join(f"{line}\n" for line in lines)
 
     def _struct(self, node: ir.ClassDef, place: Place, name: str) -> str:
-        if node.bases:
-            raise Refused(f"the struct `{node.name}` has a base class")
+        if node.keywords or not all(self._plain(base, place) for base in node.bases):
+            raise Refused(f"the struct `{node.name}` has a base class that may do something when it is made")
         inner = Place(place.module, (*place.scope, node), place.closure)
         lines = [f"@{WARP}.struct", f"class {name}:"]
         for statement in node.body:
@@ -258,8 +260,28 @@ class Slicer(Names):
             lines.append("    pass")
         return "\n".join(lines)
 
-    def _enum(self, node: ir.ClassDef, place: Place, name: str) -> str:
-        """A class that only holds constants: enumerations and configuration."""
+    def _plain(self, base: ir.Expr, place: Place, depth: int = 0) -> bool:
+        """Whether a base class of a struct can be left out: a Warp struct has the fields of its own body only
+        (``get_annotations`` in ``warp/_src/codegen.py``), and the base adds nothing when a class is derived from it."""
+        found = self._project.resolve(place.module, base, place.scope)
+        if isinstance(found, External):
+            return found.name in PLAIN_BASES
+        if not isinstance(found, Definition) or not isinstance(found.node, ir.ClassDef) or depth > _LONGEST_LINE:
+            return False
+        node = found.node
+        outer = Place(found.module, found.scope)
+        return (
+            not node.decorators
+            and not node.keywords
+            and not any(isinstance(s, ir.FunctionDef) and s.name == "__init_subclass__" for s in node.body)
+            and all(self._plain(further, outer, depth + 1) for further in node.bases)
+        )
+
+    def _enum(self, node: ir.ClassDef, place: Place, name: str, counting: bool = False) -> str:
+        """A class that only holds constants: enumerations and configuration.
+
+        ``counting`` makes numbers that count things positive.
+        """
         bases = []
         for base in node.bases:
             external = self._project.external(place.module, base, place.scope)
@@ -284,6 +306,9 @@ class Slicer(Names):
             if isinstance(statement, ir.AnnAssign):
                 targets = (statement.target,)
             if value is None or len(targets) != 1 or not isinstance(targets[0], ir.Name):
+                continue
+            if counting and isinstance(value, ir.Constant) and value.value == 0 and COUNTS.search(targets[0].id):
+                lines.append(f"    {targets[0].id} = 3")
                 continue
             edits: list[Edit] = []
             try:

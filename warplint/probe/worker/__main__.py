@@ -111,7 +111,11 @@ def repeat(
 
 
 def perform(job: dict[str, Any], device: str, scratch: Path, seconds: float) -> dict[str, Any]:
-    """Runs one job to its verdict."""
+    """Runs one job to its verdict, or writes the script for a verdict."""
+    if "write" in job:
+        from warplint.probe.worker.standalone import standalone
+
+        return standalone(job, scratch)
     if job["plan"]["kind"] == "tape":
         from warplint.probe.worker.tape_job import TapeJob
 

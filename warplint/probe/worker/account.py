@@ -40,6 +40,8 @@ class Account:
         # a gradient that is not finite was seen, at a point where finite differences do not say what it should be
         self.endless = False
         self._ran: set[int] = set()
+        # blocks that seem to be out of reach: they do not run although what they are in runs often
+        self.dead: set[int] = set()
         # inputs that were seen to have a derivative
         self._moving: set[str] = set()
         self.reasons: Counter[str] = Counter()
@@ -54,17 +56,25 @@ class Account:
         """Whether what was seen so far may only be two threads at one element."""
         return bool(self.wrong) and self.races and all(one["profile"].threads > 1 for one in self.wrong)
 
-    def reached(self, hits: dict[str, int] | None, threads: int) -> bool:
+    def reached(self, hits: dict[str, int] | None) -> bool:
         """Whether the flagged place ran, given how often each mark was reached."""
+        return self._count(hits) >= 1
+
+    def repeated(self, hits: dict[str, int] | None, threads: int) -> bool:
+        """Whether it ran often enough for agreement to mean something.
+
+        What a loop carries shows only in its second iteration.
+        """
+        return self._count(hits) >= (min(2 * threads, 4) if self.mark["in_loop"] else 1)
+
+    def _count(self, hits: dict[str, int] | None) -> float:
         if hits is None or not self.mark["counted"]:
-            return True
-        # what a loop carries shows only in its second iteration
-        enough = min(2 * threads, 4) if self.mark["in_loop"] else 1
-        return any(count >= enough for name, count in hits.items() if int(name) == self.mark["number"])
+            return float("inf")
+        return hits.get(str(self.mark["number"]), 0)
 
     def missing(self) -> set[int]:
         """The blocks around the flagged place that no agreeing input set ran."""
-        return set(self.mark["blocks"]) - self._ran
+        return set(self.mark["blocks"]) - self._ran - self.dead
 
     @property
     def needs_scouting(self) -> bool:
@@ -75,8 +85,13 @@ class Account:
         # blocks are parts of a loop: once in an iteration is not enough for what the loop carries
         self._ran.update(int(name) for name, count in (hits or {}).items() if count > profile.threads)
 
-    def add(self, profile: Profile, found: dict[str, Any]) -> None:
-        """Takes in one input set that ran the flagged place."""
+    def add(self, profile: Profile, found: dict[str, Any], threads: int) -> None:
+        """Takes in one input set that ran the flagged place, with ``threads`` threads in all."""
+        if not self.repeated(found["hits"], threads) and not any(
+            one["verdict"] == "wrong" for one in found["compared"]
+        ):
+            self.reasons["no input drawn runs the flagged line again and again"] += 1
+            return
         self.exercised += 1
         if found["problem"]:
             self.reasons[found["problem"]] += 1
@@ -250,6 +265,19 @@ def may_race(usage: Usage) -> bool:
 def inconclusive(reason: str) -> dict[str, Any]:
     """The third answer, with its reason."""
     return {"verdict": "inconclusive", "detail": reason, "numbers": {}}
+
+
+def through_callers(func: str, alone: dict[str, Any], callers: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """The verdict on a place in ``func``, decided as ``alone``, where the kernels that call it say something else.
+
+    One of them is enough to confirm; all of them have to agree to refute. None where ``alone`` stands.
+    """
+    if alone["verdict"] == "refuted":
+        return next((one for one in callers if one["verdict"] == "confirmed"), None)
+    if alone["verdict"] != "confirmed" or not callers or any(one["verdict"] != "refuted" for one in callers):
+        return None
+    shown = callers[0]
+    return shown | {"detail": f"`{func}` alone is wrong, but through the kernels that call it {shown['detail']}"}
 
 
 def _numbers(one: dict[str, Any]) -> dict[str, Any]:

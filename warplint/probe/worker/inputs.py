@@ -10,11 +10,11 @@ import numpy as np
 import warp as wp
 
 from warplint.probe.worker.compat import array_class, types
-from warplint.probe.worker.handles import Unsupported, make_handle, make_texture, texture_rank
+from warplint.probe.worker.handles import Unsupported, group_roots, make_handle, make_texture, texture_rank
 from warplint.probe.worker.usage import Path, Usage, Use
 
 # How long arrays of structs are whose elements hold arrays of their own.
-_INSTANCES = 6
+_INSTANCES = 8
 _FLOATS = (wp.float16, wp.float32, wp.float64)
 _INTS = (wp.int8, wp.uint8, wp.int16, wp.uint16, wp.int32, wp.uint32, wp.int64, wp.uint64)
 
@@ -25,7 +25,10 @@ class Profile:
 
     ``threads`` is the launch size in each dimension; ``extent`` the size of one-dimensional arrays (others are
     smaller); ``limit`` bounds integers that index; ``count`` is the value of integers that bound loops;
-    ``signs`` allows negative numbers; ``directed`` draws from special values (zeros, ties, large numbers).
+    ``signs`` allows negative numbers; ``directed`` draws from special values (zeros, ties, large numbers);
+    ``other``, where not 0, is the seed of the integers.
+    ``mixed`` draws each integer that bounds a loop on its own, near what it is compared with, and leaves out arrays
+    that the kernel can do without.
     The order of draws does not depend on ``jitter``, so that one seed with several jitters gives neighbouring inputs.
     """
 
@@ -36,6 +39,8 @@ class Profile:
     count: int = 3
     signs: bool = False
     directed: bool = False
+    mixed: bool = False
+    other: int = 0
     jitter: int = 0  # another draw near the same values
     spread: float = 1.0  # scales all floats
     guard: int = 0  # rows of unused memory on both sides of every array
@@ -131,11 +136,15 @@ class Draw:
         self.profile = profile
         self.device = device
         self.floats = np.random.default_rng(profile.seed * 7919 + 13)
-        self.ints = np.random.default_rng(profile.seed * 104729 + 7)
+        self.ints = np.random.default_rng((profile.other or profile.seed) * 104729 + 7)
         self.near = np.random.default_rng(profile.jitter)
+        # whether queries may start inside a tree
+        self.grouped = any(use.root is not None for use in usage.uses.values())
         self.keep: list[Any] = []
         self.leaves: list[Leaf] = []
         self.arrays: list[Any] = []
+        # what arrays of structs were made from whose elements hold arrays
+        self.instances: dict[int, list[Any]] = {}
         self.written: set[int] = set()
 
     def arguments(self, types: dict[str, Any]) -> Arguments:
@@ -171,14 +180,31 @@ class Draw:
             return float(self.real(use, ()))
         if kind in (bool, wp.bool):
             return bool(self.ints.integers(0, 2))
-        if use.handle is not None:
+        if use.handle is not None and not self.index_instead(use):
             return self.handle(use.handle)
-        if use.bound:
-            return self.profile.count
+        if use.bound and not use.root:
+            return int(self.bounds(use, ()))
         return int(self.integers(use, ()))
 
+    def index_instead(self, use: Use) -> bool:
+        """Whether numbers that are ids in one branch and indices in another are indices this time."""
+        return bool(use.index_of) and self.profile.mixed and self.ints.random() < 0.5
+
+    def bounds(self, use: Use, shape: tuple[int, ...]) -> np.ndarray:
+        """Integers that bound loops: all the same, or each on its own, some of them next to what they are compared
+        with."""
+        count = self.profile.count
+        if not self.profile.mixed:
+            return np.full(shape, count)
+        near = [int(constant) + side for constant in use.constants if constant.is_integer() for side in (0, 1)]
+        near = sorted({value for value in near if 0 <= value <= self.profile.extent})
+        values = self.ints.integers(0, count + 2, shape)
+        if near:
+            values = np.where(self.ints.random(shape) < 0.6, self.ints.choice(near, shape), values)
+        return np.asarray(values)
+
     def handle(self, kind: str) -> Any:
-        item = make_handle(kind, self.ints, self.device)
+        item = make_handle(kind, self.ints, self.device, self.grouped)
         self.keep.append(item)
         return item.id
 
@@ -194,11 +220,14 @@ class Draw:
         if use.offsets:
             step = max(1, min(self.profile.count - 1, 3))
             return (np.arange(size) * step).clip(0, self.profile.extent - 1).reshape(shape)
+        if use.root:
+            return np.asarray(self.ints.choice([*group_roots(use.root, self.device) * 3, -1], shape))
         if use.bound and not use.index_of:
-            return np.full(shape, self.profile.count)
+            return self.bounds(use, shape)
         limit = self.profile.limit
         order = self.ints.permutation(limit)
-        values = order[np.arange(size) % limit]
+        # no number twice in a row, nor in a column
+        values = order[np.indices(shape).sum(axis=0).ravel() % limit]
         constants = sorted(int(value) for value in use.constants if float(value).is_integer())
         if constants:
             near = sorted({*constants, *(value + 1 for value in constants)})
@@ -210,7 +239,7 @@ class Draw:
             values = self.ints.integers(0, 16, size)
         if use.divides:
             values = np.where(values == 0, 1, values)
-        return values.reshape(shape)
+        return np.asarray(values.reshape(shape))
 
     # --- floats ---
 
@@ -274,6 +303,8 @@ class Draw:
             return wp.indexedarray(base, indices)
         if not array_class(kind, wp.array):
             raise Unsupported(f"argument `{'.'.join(path)}` is a {type(kind).__name__}, for which no value can be made")
+        if self.profile.mixed and self.usage.uses.get(path, Use()).tested and self.ints.random() < 0.5:
+            return None
         shape = self.shape(kind.ndim)
         dtype = kind.dtype
         if texture_rank(dtype):
@@ -286,7 +317,9 @@ class Draw:
                     f"argument `{path[0]}` is a {kind.ndim}-dimensional array of structs that hold arrays"
                 )
             instances = [self.value((*path, "[]"), dtype) for _ in range(min(shape[0], _INSTANCES))]
-            return wp.array(instances, dtype=dtype, device=self.device)
+            array = wp.array(instances, dtype=dtype, device=self.device)
+            self.instances[id(array)] = instances
+            return array
         use = self.usage.uses.get(path, Use())
         element = (*path, "[]")
         data = self.contents(element, dtype, shape)
@@ -329,7 +362,7 @@ class Draw:
         if dtype in (float, *_FLOATS):
             return self.real(use, shape).astype(_numpy(dtype))
         if dtype in (int, *_INTS):
-            if use.handle is not None:
+            if use.handle is not None and not self.index_instead(use):
                 return np.full(shape, int(self.handle(use.handle)), dtype=np.uint64)
             return self.integers(use, shape).astype(_numpy(dtype))
         raise Unsupported(f"argument `{path[0]}` has elements of type {_name(dtype)}, for which no value can be made")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import time
 from collections import Counter
@@ -16,11 +14,10 @@ from typing import Any
 import warp as wp
 
 from warplint.probe.worker import isolate
-from warplint.probe.worker.account import Account, inconclusive, may_race
+from warplint.probe.worker.account import Account, inconclusive, may_race, through_callers
 from warplint.probe.worker.checks import repeated, silent
-from warplint.probe.worker.compat import flush_c
 from warplint.probe.worker.experiment import Experiment
-from warplint.probe.worker.handles import Unsupported
+from warplint.probe.worker.handles import Unsupported, group_roots
 from warplint.probe.worker.inputs import Choice, Draw, Profile, choices
 from warplint.probe.worker.loading import (
     DoesNotCompile,
@@ -31,17 +28,22 @@ from warplint.probe.worker.loading import (
     overload,
     wrap,
 )
+from warplint.probe.worker.scouting import Scout, count_marks
 from warplint.probe.worker.usage import Usage
 
 # How many input sets are drawn at most.
 _ATTEMPTS = 32
 _ATTEMPTS_DIRECTED = 32
-# After so many, hundreds of inputs are run forward only to find some that reach what was missed.
+# After so many, hundreds of inputs are run forward only to find some that reach what was missed (``scouting``).
 _BEFORE_SCOUTING = 10
-_SCOUTED = 500
 _SCOUTED_SETS = 8
-_SCOUTING_SECONDS = 3.0
-_SCOUTING_DEATHS = 10
+# After so many input sets at which bounds are only left in reverse, a version without checks is compiled: other inputs
+# may decide sooner than that takes.
+_STRAYED = 3
+
+
+# Stands for a mark that need not be asked about.
+_SETTLED: dict[str, Any] = {"verdict": "settled"}
 
 
 class KernelJob:
@@ -89,7 +91,34 @@ class KernelJob:
                 known = verdicts[number]
                 if known is None or found["verdict"] != "inconclusive":
                     verdicts[number] = found
+        if self.plan.get("callers") and self.check == "gradient":
+            self._through_callers(verdicts)
         return {"verdicts": verdicts}
+
+    def _through_callers(self, verdicts: list[dict[str, Any] | None]) -> None:
+        """Looks at what was decided on a func alone once more, through all kernels that call it.
+
+        They may pass it less than its parameters allow (only what is not differentiated, only what is in range), or
+        more (one array for two parameters). What they show counts.
+        """
+        func, *callers = self.plan["targets"]
+        alone = {n: found for n, found in enumerate(verdicts) if found is not None and found.get("target") == func}
+        alone = {number: found for number, found in alone.items() if found["verdict"] != "inconclusive"}
+        seen: dict[int, list[dict[str, Any]]] = {number: [] for number in alone}
+        for position, caller in enumerate(callers):
+            asked: list[dict[str, Any] | None] = [
+                None if n in alone and not any(one["verdict"] == "confirmed" for one in seen[n]) else _SETTLED
+                for n in range(len(verdicts))
+            ]
+            if all(one is _SETTLED for one in asked):
+                return
+            share = (self.deadline - time.monotonic()) / (len(callers) - position)
+            for number, found in self._target(caller, asked, time.monotonic() + share).items():
+                seen[number].append(found)
+        for number, found in alone.items():
+            other = through_callers(func, found, seen[number])
+            if other is not None:
+                verdicts[number] = other
 
     def _compiles(self) -> dict[str, Any]:
         """Whether Warp refuses the definitions."""
@@ -160,12 +189,16 @@ class KernelJob:
         self, target: str, choice: Choice, kernel: Any, twin: Any, open_marks: list[int], deadline: float
     ) -> dict[int, dict[str, Any]]:
         usage = Usage(kernel)
+        for use in usage.uses.values():
+            if use.root is not None:
+                group_roots(use.root, self.device)  # known here, it is known in all children
         races = may_race(usage)
         accounts = {number: Account(self.check, races, self.marks[number]) for number in open_marks}
         ladder = _Ladder(directed=self.check == "finite-adjoint")
         shared: Counter[str] = Counter()
         release: tuple[Any, Usage] | None = None
         scouted = False
+        strayed = 0
         for profile in ladder:
             wanting = any(account.needs_scouting for account in accounts.values())
             if ladder.tried == _BEFORE_SCOUTING and wanting and twin is not None and not scouted:
@@ -181,6 +214,10 @@ class KernelJob:
             outcome = self._attempt(kernel, twin, usage, profile, left, waiting)
             if outcome.ended == "signal SIGILL" and outcome.stage == "backward":
                 # The reverse sweep reads or writes outside an array that the forward sweep stays in.
+                strayed += 1
+                if strayed < _STRAYED:
+                    shared["the reverse sweep leaves an array"] += 1
+                    continue
                 if release is None:
                     loaded, _ = self.compiled(target, choice, release=True)
                     release = (loaded, Usage(loaded))
@@ -192,8 +229,8 @@ class KernelJob:
             found = outcome.result
             for number in waiting:
                 account = accounts[number]
-                if account.reached(found["hits"], profile.threads**usage.rank):
-                    account.add(profile, found)
+                if account.reached(found["hits"]):
+                    account.add(profile, found, profile.threads**usage.rank)
                 else:
                     account.reasons["no input drawn runs the flagged line"] += 1
             self._steer(ladder, profile, [accounts[number] for number in waiting])
@@ -208,49 +245,30 @@ class KernelJob:
             ladder.again(profile)
 
     def _scout(self, twin: Any, accounts: dict[int, Account], ladder: _Ladder, deadline: float) -> None:
-        """Looks for inputs that run what the open accounts still miss: forward only, so hundreds are tried."""
+        """Looks for inputs that run what the open accounts still miss, and asks for them."""
         usage = Usage(twin)
-        path = self.scratch / f"scouted-{time.monotonic_ns()}"
-        until = min(time.monotonic() + _SCOUTING_SECONDS, deadline - 1.0)
-        position, deaths = 0, 0
-        while time.monotonic() < until and position < _SCOUTED and deaths < _SCOUTING_DEATHS:
+        waiting = {number: account for number, account in accounts.items() if account.verdict is None}
+        missing = {number: account.missing() for number, account in waiting.items()}
 
-            def work(stage: isolate.Stage, start: int = position) -> Any:
-                with path.open("a") as file:
-                    for number in range(start, _SCOUTED):
-                        if time.monotonic() > until:
-                            break
-                        profile = _scouted(number, ladder.directed)
-                        draw = Draw(usage, profile, "cpu")
-                        arguments = draw.arguments({argument.label: argument.type for argument in twin.adj.args})
-                        stage.set(str(number))
-                        hits = _count(twin, arguments, self.scratch)
-                        file.write(json.dumps([number, hits]) + "\n")
-                        file.flush()
+        def repeated(number: int, profile: Profile, hits: dict[str, int]) -> bool:
+            return waiting[number].repeated(hits, profile.threads**usage.rank)
 
-            outcome = isolate.run(work, self.scratch, max(0.5, until - time.monotonic() + 1.0))
-            if outcome.ended == "returned":
-                break
-            deaths += 1
-            position = int(outcome.stage) + 1 if outcome.stage.isdigit() else _SCOUTED
-        if not path.exists():
-            return
-        missing = {number: account.missing() for number, account in accounts.items() if account.verdict is None}
-        for line in path.read_text().splitlines():
-            index, hits = json.loads(line)
-            profile = _scouted(index, ladder.directed)
+        scout = Scout(twin, usage, [self.marks[number] for number in waiting], ladder.directed, repeated)
+        for profile, hits in scout.search(self.scratch, deadline - 1.0):
             useful = False
             for number, needs in missing.items():
-                if not accounts[number].reached(hits, profile.threads**usage.rank):
+                enough = repeated(number, profile, hits)
+                if not enough and (waiting[number].scouted or not waiting[number].reached(hits)):
                     continue
                 before = len(needs)
                 needs -= {need for need in needs if hits.get(str(need), 0) > profile.threads}
-                wanted = accounts[number].scouted < _SCOUTED_SETS
-                if len(needs) < before or wanted:
-                    accounts[number].scouted += 1
+                if len(needs) < before or waiting[number].scouted < _SCOUTED_SETS:
+                    waiting[number].scouted += enough
                     useful = True
             if useful:
                 ladder.prefer(profile)
+        for number, account in waiting.items():
+            account.dead = scout.dead(self.marks[number])
 
     def _attempt(
         self, kernel: Any, twin: Any, usage: Usage, profile: Profile, left: float, waiting: list[int]
@@ -271,9 +289,8 @@ class KernelJob:
             draw = Draw(twin_usage, profile, "cpu")
             arguments = draw.arguments({argument.label: argument.type for argument in twin.adj.args})
             stage.set("forward")
-            hits = _count(twin, arguments, self.scratch)
-            threads = profile.threads**twin_usage.rank
-            if not any(Account(self.check, False, self.marks[number]).reached(hits, threads) for number in waiting):
+            hits = count_marks(twin, arguments, self.scratch)
+            if not any(Account(self.check, False, self.marks[number]).reached(hits) for number in waiting):
                 return {"hits": hits, "problem": "", "compared": []}
         draw = Draw(usage, profile, self.device)
         arguments = draw.arguments({argument.label: argument.type for argument in kernel.adj.args})
@@ -358,36 +375,3 @@ class _Ladder:
     def roomier(self) -> None:
         """Asks for larger arrays and smaller indices."""
         self._room += 1
-
-
-def _scouted(number: int, directed: bool) -> Profile:
-    """The input sets that scouting tries."""
-    return Profile(
-        seed=5000 + number,
-        threads=(1, 1, 3, 1, 5)[number % 5],
-        extent=(12, 24, 48)[number % 3],
-        limit=(4, 3, 2, 6)[(number // 2) % 4],
-        count=(3, 4, 5, 2)[(number // 3) % 4],
-        signs=(number // 5) % 3 > 0,
-        directed=directed,
-        spread=(1.0, 0.3, 1.0, 3.0, 1.0, 0.05, 10.0)[number % 7],
-    )
-
-
-def _count(kernel: Any, arguments: Any, scratch: Path) -> dict[str, int]:
-    """How often the counting twin reaches each mark."""
-    path = scratch / f"count-{os.getpid()}"
-    flush_c()
-    saved = os.dup(1)
-    target = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
-    os.dup2(target, 1)
-    try:
-        wp.launch(kernel, dim=arguments.dim, inputs=arguments.values, device="cpu", record_tape=False)
-        flush_c()
-    finally:
-        os.dup2(saved, 1)
-        os.close(saved)
-        os.close(target)
-    text = path.read_bytes()
-    path.unlink()
-    return dict(Counter(found.decode() for found in re.findall(rb"~reached (\d+)~", text)))

@@ -85,6 +85,19 @@ def overload(kernel: Any, choice: Choice) -> Any:
         raise DoesNotCompile(f"Warp has no instance of `{kernel.key}`: {first_line(error)}") from error
 
 
+# The kernels that ``wrap`` made, with their source text and the types that it names.
+_WRAPPERS: dict[int, tuple[Any, str, dict[str, Any]]] = {}
+
+
+def wrapper(kernel: Any) -> tuple[str, dict[str, Any]] | None:
+    """The source of a kernel that ``wrap`` made around a func called ``probed_``, and the types that it names.
+
+    None for other kernels.
+    """
+    found = _WRAPPERS.get(id(kernel))
+    return found[1:] if found is not None else None
+
+
 def wrap(function: Any, choice: Choice, scratch: Path, suffix: str = "") -> Any:
     """A kernel that calls the Warp function once a thread and stores what it returns.
 
@@ -129,6 +142,7 @@ def wrap(function: Any, choice: Choice, scratch: Path, suffix: str = "") -> Any:
     sys.modules[path.stem] = module
     exec(compile(text, str(path), "exec"), module.__dict__)
     kernel = module.__dict__[name]
+    _WRAPPERS[id(kernel)] = (kernel, text, {key: kind for key, kind in scope.items() if key not in ("warp", "probed_")})
     kernel.module.options.update(
         {key: value for key, value in function.module.options.items() if key in kernel.module.options}
     )

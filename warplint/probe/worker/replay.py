@@ -50,11 +50,11 @@ def _kernel(job: dict[str, Any], verdict: dict[str, Any], device: str, scratch: 
     kernel, _ = worker.compiled(verdict["target"], choice, release=True)
     usage = Usage(kernel)
     stage = Stage(scratch / "stage-replay")
-    mark = {"number": 0, "counted": False, "in_loop": False, "blocks": []}
+    mark = {"number": 0, "counted": False, "in_loop": False, "blocks": [], "around": [], "way": []}
     account = Account(worker.check, may_race(usage), mark)
     for values in verdict["profiles"]:
         profile = Profile(**{**values, "guard": _GUARD})
-        account.add(profile, worker.one(kernel, None, usage, profile, stage, []))
+        account.add(profile, worker.one(kernel, None, usage, profile, stage, []), 1)
     wrong = len(account.wrong) + len(account.singular)
     # other inputs than the one without a derivative may well have theirs
     right = 0 if worker.check == "zero-adjoint" and wrong else len(account.right)

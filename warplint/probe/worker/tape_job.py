@@ -128,7 +128,7 @@ class TapeJob:
             for direction in range(2):
                 found = self._direction(program, number, direction, windows, base, traced, repaired)
                 if found is not None and (best is None or _rank(found) > _rank(best)):
-                    best = found
+                    best = found | {"along": [number, direction], "windows": windows}
         if best is None:
             return {"problem": "the objective does not depend on the inputs"}
         return best
@@ -160,10 +160,7 @@ class TapeJob:
         start = program._initial.get(number)
         if start is None:
             return None
-        rng = np.random.default_rng(100 * number + direction)
-        step = np.zeros_like(start)
-        for _, data in views(step):
-            data[...] = rng.uniform(0.5, 1.5, data.shape) * rng.choice([-1.0, 1.0], data.shape)
+        step = drawn_direction(start, number, direction)
 
         def evaluate(distance: float) -> np.ndarray:
             moved = np.array(start, copy=True)
@@ -223,6 +220,15 @@ class TapeJob:
             "numbers": _numbers(right[0]) | {"inputs": len(right)},
             "sets": _sets(right),
         }
+
+
+def drawn_direction(start: np.ndarray, number: int, direction: int) -> np.ndarray:
+    """A random direction for the contents ``start`` of the array ``number``."""
+    rng = np.random.default_rng(100 * number + direction)
+    step = np.zeros_like(start)
+    for _, data in views(step):
+        data[...] = rng.uniform(0.5, 1.5, data.shape) * rng.choice([-1.0, 1.0], data.shape)
+    return step
 
 
 def _numbers(found: dict[str, Any]) -> dict[str, Any]:

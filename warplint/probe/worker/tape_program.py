@@ -142,6 +142,13 @@ class Program:
         return _Run(self, differentiate, moved or {}, flagged, nudge).all()
 
 
+def run_program(program: Program) -> dict[int, Any]:
+    """Runs all operations once, with tapes; the arrays that there are afterwards, by number."""
+    run = _Run(program, True, {}, frozenset(), False)
+    run.all()
+    return run.arrays
+
+
 class _Run:
     def __init__(
         self, program: Program, differentiate: bool, moved: dict[int, np.ndarray], flagged: frozenset[int], nudge: bool

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 import warp as wp
 
@@ -23,6 +23,16 @@ _HANDLES = {
     "bvh": "bvh",
     "hash": "hash_grid",
     "volume": "volume",
+}
+# Where queries take the node of the tree that they start from.
+_ROOTS = {
+    "bvh_query_aabb": 3,
+    "bvh_query_ray": 3,
+    "bvh_query_sphere": 3,
+    "bvh_query_capsule": 4,
+    "mesh_query_ray": 4,
+    "mesh_query_ray_anyhit": 4,
+    "mesh_query_ray_count_intersections": 3,
 }
 _LOADING = ("atomic_add", "atomic_sub", "atomic_min", "atomic_max", "atomic_exch", "atomic_cas")
 
@@ -43,6 +53,8 @@ class Use:
     index_of: set[tuple[Path, int]] = field(default_factory=set)
     constants: set[float] = field(default_factory=set)
     handle: str | None = None
+    root: str | None = None  # the node that a query starts from: in a `mesh` or a `bvh`
+    tested: bool = False  # an array that may be left out: `if x:`
     # sources of the indices that plain stores go to
     store_sources: set[Path] = field(default_factory=set)
 
@@ -145,9 +157,11 @@ class _Body:
         elif isinstance(node, ast.For):
             self.loop(node)
         elif isinstance(node, ast.While):
+            self.tested(node.test)
             self.bounds(self.value(node.test))
             self.block(node.body)
         elif isinstance(node, ast.If):
+            self.tested(node.test)
             self.value(node.test)
             self.block(node.body)
             self.block(node.orelse)
@@ -158,6 +172,16 @@ class _Body:
             self.value(node.value)
         elif isinstance(node, ast.Assert):
             self.value(node.test)
+
+    def tested(self, test: ast.expr) -> None:
+        """Marks arrays of which the kernel asks whether they were passed."""
+        for part in ast.walk(test):
+            operands = part.values if isinstance(part, ast.BoolOp) else [part.operand] if _negation(part) else []
+            for operand in [test, *operands]:
+                if isinstance(operand, (ast.Name, ast.Attribute)):
+                    array = self.array(self.value(operand))
+                    if array is not None:
+                        self.usage.use(array).tested = True
 
     def loop(self, node: ast.For) -> None:
         iterable = node.iter
@@ -334,6 +358,13 @@ class _Body:
             array = self.array(arguments[0])
             if array is not None:
                 self.usage.use((*array, "[]")).offsets = True
+        root = _ROOTS.get(short)
+        if root is not None:
+            given = arguments[root] if root < len(node.args) else NOTHING
+            for keyword, value in zip(node.keywords, arguments[len(node.args) :], strict=False):
+                given = value if keyword.arg == "root" else given
+            for path in given.sources:
+                self.usage.use(path).root = short.partition("_")[0]
         for prefix, handle in _HANDLES.items():
             if short.startswith(prefix + "_") and arguments:
                 for path in arguments[0].sources:
@@ -397,6 +428,10 @@ class _Body:
             return float(found) if isinstance(found, (int, float)) else None
         except (TypeError, ValueError):
             return None
+
+
+def _negation(node: ast.AST) -> TypeGuard[ast.UnaryOp]:
+    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
 
 
 def _merge(known: Value, value: Value) -> Value:

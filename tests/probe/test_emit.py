@@ -1,0 +1,138 @@
+"""Scripts that stand alone print the two gradients that decided a finding."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.probe.conftest import finding
+from tests.probe.test_tapes import Maker
+from warplint.frontend.fast import read
+from warplint.ir.facts import Evidence
+from warplint.ir.programs import DefinitionRef, KernelProgram
+from warplint.probe import NoScript, ProbeOptions, emit, scripts
+from warplint.source.project import Project
+
+Run = Callable[..., list[Evidence]]
+
+_TEXT = """
+import warp as wp
+
+SCALE = wp.constant(3.0)
+
+
+@wp.struct
+class Pair:
+    a: float
+    v: wp.vec3
+
+
+@wp.struct
+class State:
+    x: wp.array(dtype=float)
+    n: int
+    pair: Pair
+
+
+@wp.func
+def product(x: wp.array(dtype=float), s: float, n: int) -> float:
+    total = float(1.0)
+    for k in range(n):
+        total = total * x[k] * s
+    return total
+
+
+@wp.kernel
+def structs(state: State, pairs: wp.array(dtype=Pair), out: wp.array2d(dtype=wp.vec3)):
+    i, j = wp.tid()
+    total = float(1.0)
+    for k in range(state.n):
+        total = total * pairs[k].a * state.x[k]
+    out[i, j] = total * SCALE * pairs[i].v * state.pair.a
+
+
+@wp.kernel
+def objects(mesh: wp.uint64, start: wp.array(dtype=wp.vec3), x: wp.array(dtype=float), index: wp.array(dtype=int)):
+    i = wp.tid()
+    hit = wp.mesh_query_ray(mesh, start[i], wp.vec3(0.0, 0.0, 1.0), 100.0)
+    x[i] = x[i] * x[i] * (hit.t + start[index[i]][0])
+
+
+@wp.kernel
+def right(x: wp.array(dtype=float), out: wp.array(dtype=float)):
+    i = wp.tid()
+    out[i] = x[i] * x[i]
+
+
+@wp.kernel
+def outside(x: wp.array(dtype=float)):
+    i = wp.tid()
+    x[i + 100000] *= x[i]
+"""
+
+
+def _printed(script: str, folder: Path) -> tuple[float, float]:
+    """What a script prints: the tape's gradient and finite differences."""
+    modules = {
+        name.partition(".")[0]
+        for node in ast.walk(ast.parse(script))
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    assert modules <= {"warp", "numpy"}
+    path = folder / "script.py"
+    path.write_text(script)
+    ran = subprocess.run([sys.executable, "-I", str(path)], capture_output=True, text=True, check=False, cwd=folder)
+    assert ran.returncode == 0, ran.stderr
+    numbers = re.findall(r"(?:tape|finite differences):\s+(\S+)", ran.stdout)
+    assert len(numbers) == 2, ran.stdout
+    return float(numbers[0]), float(numbers[1])
+
+
+def test_kernels(tmp_path: Path, run: Run, kernel_cache: Path) -> None:
+    path = tmp_path / "kernels.py"
+    path.write_text(_TEXT)
+    names = ["structs", "product", "objects", "right", "outside"]
+    findings = [finding(path, KernelProgram(DefinitionRef(path, name), ())) for name in names]
+    evidence = run(findings)
+    assert [one.verdict for one in evidence] == ["confirmed"] * 3 + ["refuted", "inconclusive"]
+    made = scripts(findings, Project(read), ProbeOptions(device="cpu", cache_dir=kernel_cache))
+    for name, script in zip(names[:4], made, strict=False):
+        assert script.text is not None, f"{name}: {script.problem}"
+        tape, difference = _printed(script.text, tmp_path)
+        if name == "right":
+            assert tape == pytest.approx(difference, rel=1e-3)
+        else:
+            assert abs(tape - difference) > 0.01 * max(abs(tape), abs(difference))
+    assert made[4].text is None
+    assert "outside an array" in made[4].problem
+    with pytest.raises(NoScript, match="outside an array"):
+        emit(findings[4], Project(read), ProbeOptions(device="cpu", cache_dir=kernel_cache))
+
+
+def test_tape_programs(tmp_path: Path, run: Run, kernel_cache: Path) -> None:
+    make = Maker(tmp_path)
+    findings = [
+        finding(make.path, make.chain(False), "chain"),
+        finding(make.path, make.steps(True), "horizon"),
+        finding(make.path, make.steps(True, reset=False), "horizon"),
+        finding(make.path, make.steps(False), "horizon"),
+    ]
+    evidence = run(findings)
+    made = scripts(findings, Project(read), ProbeOptions(device="cpu", cache_dir=kernel_cache))
+    for script, seen in zip(made, evidence, strict=True):
+        assert script.text is not None, script.problem
+        tape, difference = _printed(script.text, tmp_path)
+        assert tape == pytest.approx(seen.numbers["tape"], rel=1e-3)
+        assert difference == pytest.approx(seen.numbers["finite_difference"], rel=2e-2)

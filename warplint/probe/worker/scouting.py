@@ -1,0 +1,177 @@
+"""Looking for inputs that run a given line: hundreds are tried, forward only, and those that come close are varied."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import warp as wp
+
+from warplint.probe.worker import isolate
+from warplint.probe.worker.compat import flush_c
+from warplint.probe.worker.inputs import Draw, Profile
+from warplint.probe.worker.usage import Usage
+
+# How many input sets are tried, and for how long: longer where some line was never reached.
+_MOST = 1500
+_SECONDS = 3.0
+_SECONDS_UNREACHED = 12.0
+_DEATHS = 40
+# One search in so many looks elsewhere instead of near the best so far.
+_ELSEWHERE = 3
+# How many input sets are kept to vary, for each line.
+_KEPT = 6
+# A block that never runs in so many input sets that run what it is in is taken to be out of reach.
+_HOPELESS = 25
+
+#: Whether an input set, given how often it ran each mark, runs the line of the account with this number often enough.
+Repeated = Callable[[int, Profile, dict[str, int]], bool]
+
+
+class Scout:
+    """A search for inputs that run the lines of ``marks`` (see ``rewrite.Mark``), with the counting twin ``twin``."""
+
+    def __init__(
+        self, twin: Any, usage: Usage, marks: Sequence[dict[str, Any]], directed: bool, repeated: Repeated
+    ) -> None:
+        self._twin = twin
+        self._usage = usage
+        self._marks = marks
+        self._directed = directed
+        self._repeats = repeated
+        # for each mark, how far input sets came, the farthest first
+        self._best: dict[int, list[tuple[float, Profile]]] = {mark["number"]: [] for mark in marks}
+        self._found: Counter[int] = Counter()
+        # in how many input sets each block ran, and ran again and again
+        self._ran: Counter[str] = Counter()
+        self._repeated: Counter[str] = Counter()
+
+    def search(self, scratch: Path, deadline: float) -> Iterator[tuple[Profile, dict[str, int]]]:
+        """Input sets that could be run, and how often each mark was reached. Ends at ``deadline`` at the latest."""
+        path = scratch / f"scouted-{time.monotonic_ns()}"
+        begun = time.monotonic()
+        position, deaths, read = 0, 0, 0
+        while position < _MOST and deaths < _DEATHS:
+            until = min(begun + (_SECONDS if self._satisfied() else _SECONDS_UNREACHED), deadline)
+            if time.monotonic() > until:
+                break
+
+            def work(stage: isolate.Stage, start: int = position, until: float = until) -> Any:
+                with path.open("a") as file:
+                    for number in range(start, _MOST):
+                        if time.monotonic() > until or (self._satisfied() and time.monotonic() > begun + _SECONDS):
+                            break
+                        profile = self._next(number)
+                        stage.set(str(number))
+                        draw = Draw(self._usage, profile, "cpu")
+                        arguments = draw.arguments({one.label: one.type for one in self._twin.adj.args})
+                        hits = count_marks(self._twin, arguments, scratch)
+                        self._note(profile, hits)
+                        file.write(json.dumps([asdict(profile), hits]) + "\n")
+                        file.flush()
+
+            outcome = isolate.run(work, scratch, max(0.5, until - time.monotonic() + 1.0))
+            lines = path.read_text().splitlines() if path.exists() else []
+            for line in lines[read:]:
+                values, hits = json.loads(line)
+                self._note(Profile(**values), hits)  # what the child learnt, for the next one
+                yield Profile(**values), hits
+            read = len(lines)
+            if outcome.ended == "returned":
+                break
+            deaths += 1
+            position = int(outcome.stage) + 1 if outcome.stage.isdigit() else _MOST
+
+    def _satisfied(self) -> bool:
+        return all(
+            self._found[mark["number"]] >= 3
+            and all(self._repeated[str(block)] for block in set(mark["blocks"]) - self.dead(mark))
+            for mark in self._marks
+        )
+
+    def dead(self, mark: dict[str, Any]) -> set[int]:
+        """The blocks of a mark that seem to be out of reach."""
+        pairs = zip(mark["blocks"], mark["around"], strict=True)
+        return {
+            block
+            for block, around in pairs
+            if not self._ran[str(block)] and self._ran[str(around or mark["number"])] >= _HOPELESS
+        }
+
+    def _note(self, profile: Profile, hits: dict[str, int]) -> None:
+        """Remembers input sets that came farther than others."""
+        threads = profile.threads**self._usage.rank
+        self._ran.update(hits.keys())
+        self._repeated.update(block for block, count in hits.items() if count > threads)
+        for mark in self._marks:
+            number = mark["number"]
+            if self._repeats(number, profile, hits):
+                self._found[number] += 1
+            way = [str(block) for block in mark["way"]] + [str(number)]
+            # what ran often is nearer to running again and again
+            far = sum(1.0 + min(hits.get(block, 0) / (4.0 * threads), 0.9) for block in way if hits.get(block))
+            far += sum(min(hits.get(str(block), 0) / threads, 2.0) * 0.2 for block in mark["blocks"])
+            kept = self._best[number]
+            if far and (len(kept) < _KEPT or far > kept[-1][0]):
+                kept.append((far, profile))
+                kept.sort(key=lambda one: -one[0])
+                del kept[_KEPT:]
+
+    def _next(self, number: int) -> Profile:
+        rng = random.Random(number)
+        wanting = [kept for mark, kept in self._best.items() if kept and self._found[mark] < _KEPT]
+        if not wanting or number % _ELSEWHERE == 0:
+            return _elsewhere(number, self._directed)
+        profile = rng.choice(rng.choice(wanting))[1]
+        change = rng.randrange(4)
+        if change == 0:  # other numbers, the same integers
+            return replace(profile, seed=5000 + number, other=profile.other or profile.seed)
+        if change == 1:  # other integers
+            return replace(profile, other=5000 + number)
+        if change == 2:
+            fresh = _elsewhere(number, self._directed)
+            return replace(profile, spread=fresh.spread, signs=fresh.signs, threads=fresh.threads)
+        fresh = _elsewhere(number, self._directed)
+        return replace(profile, limit=fresh.limit, count=fresh.count, extent=fresh.extent, mixed=fresh.mixed)
+
+
+def _elsewhere(number: int, directed: bool) -> Profile:
+    """An input set that owes nothing to others."""
+    return Profile(
+        seed=5000 + number,
+        threads=(1, 1, 3, 1, 5)[number % 5],
+        extent=(12, 24, 48)[(number // 2) % 3],
+        limit=(4, 12, 2, 6)[(number // 2) % 4],
+        count=(3, 4, 5, 2)[(number // 3) % 4],
+        signs=(number // 5) % 3 > 0,
+        directed=directed,
+        mixed=(number // 3) % 2 == 1,
+        spread=(1.0, 0.3, 1.0, 3.0, 1.0, 0.05, 10.0)[number % 7],
+    )
+
+
+def count_marks(kernel: Any, arguments: Any, scratch: Path) -> dict[str, int]:
+    """How often the counting twin reaches each mark."""
+    path = scratch / f"count-{os.getpid()}"
+    flush_c()
+    saved = os.dup(1)
+    target = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+    os.dup2(target, 1)
+    try:
+        wp.launch(kernel, dim=arguments.dim, inputs=arguments.values, device="cpu", record_tape=False)
+        flush_c()
+    finally:
+        os.dup2(saved, 1)
+        os.close(saved)
+        os.close(target)
+    text = path.read_bytes()
+    path.unlink()
+    return dict(Counter(found.decode() for found in re.findall(rb"~reached (\d+)~", text)))
