@@ -14,7 +14,11 @@ from warplint.source.project import Module, Project
 RULES = {
     "array-augmented-assignment": "WP101",
     "component-overwrite": "WP102",
+    "array-overwritten": "WP103",
     "loop-carried-value": "WP104",
+    "loop-result-used": "WP105",
+    "carried-index": "WP106",
+    "early-exit": "WP107",
     "unselected-branch": "WP501",
 }
 ANNOTATED = sorted(path.name for path in SOURCES.glob("*.py") if "loops" not in path.name)

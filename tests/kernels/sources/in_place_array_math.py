@@ -119,7 +119,7 @@ def locals_only(a: wp.array(dtype=float), b: wp.array(dtype=float)):
     t *= b[i]  # ok: WP101
     v = wp.vec3(t, t, t)
     v *= b[i]  # ok: WP101
-    a[i] = wp.length(v)
+    a[i] = wp.length(v)  # expect: WP103
 
 
 @wp.kernel(enable_backward=False)
