@@ -108,6 +108,7 @@ def _check_parser() -> argparse.ArgumentParser:
     probe.add_argument("--probe", action=argparse.BooleanOptionalAction, help="run a small program for each finding")
     probe.add_argument("--device", type=_device, help="where to run it: auto (the default), cpu or cuda:N")
     probe.add_argument("--show-refuted", action="store_true", help="also show what the probe found to be right")
+    probe.add_argument("--emit-probe", metavar="DIR", help="write a script for each finding that was decided, to DIR")
 
     output = parser.add_argument_group("output")
     output.add_argument("--output-format", choices=OUTPUT_FORMATS, default="full", help="full is the default")
@@ -153,6 +154,11 @@ def _options(arguments: list[str]) -> Options:
         parser.error("no path given; name files or folders, as in `warplint .`")
     if given.stdin_filename is not None and STDIN not in paths:
         parser.error("--stdin-filename goes with the path `-`")
+    if given.emit_probe is not None:
+        try:
+            os.makedirs(given.emit_probe, exist_ok=True)
+        except OSError as error:
+            parser.error(f"--emit-probe: the folder `{given.emit_probe}` cannot be made: {error.strerror or error}")
     return Options(
         paths=tuple(paths),
         stdin_filename=given.stdin_filename,
@@ -164,6 +170,7 @@ def _options(arguments: list[str]) -> Options:
         probe=given.probe,
         device=given.device,
         show_refuted=given.show_refuted,
+        emit_probe=given.emit_probe,
         output_format=given.output_format,
         color=given.color,
         jobs=given.jobs,

@@ -122,6 +122,13 @@ def _probed(
     evidence = probe([findings[number] for number in places], project, probe_options, progress)
     for number, seen in zip(places, evidence, strict=True):
         findings[number] = replace(findings[number], evidence=seen)
+    if options.emit_probe is not None:
+        from warplint.probe.emit import write_scripts
+
+        probed = [findings[number] for number in places]
+        written = write_scripts(probed, project, probe_options, Path(options.emit_probe))
+        for number, finding in zip(places, written, strict=True):
+            findings[number] = finding
     return findings
 
 

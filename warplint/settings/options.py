@@ -40,6 +40,7 @@ class Options:
     probe: bool | None = None
     device: str | None = None
     show_refuted: bool = False
+    emit_probe: str | None = None
     output_format: OutputFormat = "full"
     color: Color = "auto"
     jobs: int | None = None
