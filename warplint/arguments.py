@@ -67,6 +67,7 @@ def check_parser() -> argparse.ArgumentParser:
     probe.add_argument("--cache-dir", metavar="FOLDER", help="where compiled kernels are kept for the next run")
     probe.add_argument("--no-cache", action="store_true", help="keep nothing for the next run")
     probe.add_argument("--show-refuted", action="store_true", help="also show what the probe found to be right")
+    probe.add_argument("--emit-probe", metavar="DIR", help="write a script for each finding that was decided, to DIR")
 
     findings = parser.add_argument_group("findings")
     levels = "|".join(SEVERITIES)
@@ -139,6 +140,11 @@ def options(arguments: Sequence[str]) -> Options:
         parser.error("--no-cache and --cache-dir contradict each other; give one of them")
     if given.config is not None and given.isolated:
         parser.error("--config and --isolated contradict each other; give one of them")
+    if given.emit_probe is not None:
+        try:
+            os.makedirs(given.emit_probe, exist_ok=True)
+        except OSError as error:
+            parser.error(f"--emit-probe: the folder `{given.emit_probe}` cannot be made: {error.strerror or error}")
     return Options(
         paths=tuple(paths),
         stdin_filename=given.stdin_filename,
@@ -153,6 +159,7 @@ def options(arguments: Sequence[str]) -> Options:
         probe=given.probe,
         device=given.device,
         show_refuted=given.show_refuted,
+        emit_probe=given.emit_probe,
         ignores=not given.no_ignores,
         add_ignore=given.add_ignore,
         baseline=given.baseline,

@@ -270,6 +270,13 @@ def _probed(
             ) from error
     for number, seen in zip(places, evidence, strict=True):
         findings[number] = replace(findings[number], evidence=seen)
+    if options.emit_probe is not None:
+        from warplint.probe.emit import write_scripts
+
+        probed = [findings[number] for number in places]
+        written = write_scripts(probed, project, probe_options, Path(options.emit_probe))
+        for number, finding in zip(places, written, strict=True):
+            findings[number] = finding
     return findings
 
 

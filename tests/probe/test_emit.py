@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,8 @@ from tests.probe.test_tapes import Maker
 from warplint.frontend.fast import read
 from warplint.ir.facts import Evidence
 from warplint.ir.programs import DefinitionRef, KernelProgram
-from warplint.probe import NoScript, ProbeOptions, emit, scripts
+from warplint.probe import NoScript, ProbeOptions, emit, probe, scripts
+from warplint.probe.emit import write_scripts
 from warplint.source.project import Project
 
 Run = Callable[..., list[Evidence]]
@@ -136,3 +138,17 @@ def test_tape_programs(tmp_path: Path, run: Run, kernel_cache: Path) -> None:
         tape, difference = _printed(script.text, tmp_path)
         assert tape == pytest.approx(seen.numbers["tape"], rel=1e-3)
         assert difference == pytest.approx(seen.numbers["finite_difference"], rel=2e-2)
+
+
+def test_scripts_are_written_for_what_was_decided(tmp_path: Path, kernel_cache: Path) -> None:
+    path = tmp_path / "kernels.py"
+    path.write_text(_TEXT)
+    options = ProbeOptions(device="cpu", cache_dir=kernel_cache)
+    findings = [finding(path, KernelProgram(DefinitionRef(path, name), ())) for name in ("right", "outside")]
+    seen = [
+        replace(one, evidence=two) for one, two in zip(findings, probe(findings, Project(read), options), strict=True)
+    ]
+    right, outside = write_scripts(seen, Project(read), options, tmp_path / "scripts")
+    assert outside.evidence.reproduce is None
+    assert right.evidence.reproduce == str(tmp_path / "scripts" / "WP999_kernels_1.py")
+    assert [one.name for one in (tmp_path / "scripts").iterdir()] == ["WP999_kernels_1.py"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -43,6 +45,46 @@ class Child(Marking):
 
 
 Path(MARKER).write_text("import")
+CONSTANT = Path(MARKER).write_text("constant")
+TEXT = f"{Path(MARKER).write_text('f-string')}"
+
+
+def decorate(function):
+    Path(MARKER).write_text("decorator")
+    return function
+
+
+@decorate
+def helper(x=Path(MARKER).write_text("default argument")):
+    return x
+
+
+@wp.struct
+class Pair(object):
+    a: float = Path(MARKER).write_text("default of a field")
+    b: float
+
+
+def make(scale):
+    Path(MARKER).write_text("factory")
+
+    @wp.func
+    def grow(x: float) -> float:
+        return scale * x
+
+    return helper(), grow
+
+
+def solver():
+    Path(MARKER).write_text("outer function")
+    _, grow = make(2.0)
+
+    @wp.kernel
+    def made(x: wp.array(dtype=float), pair: Pair, out: wp.array(dtype=float)):
+        i = wp.tid()
+        out[i] = grow(x[i]) * pair.a
+
+    return made
 
 
 @wp.kernel
@@ -55,7 +97,7 @@ if __name__ == "__main__":
     Path(MARKER).write_text("main")
 """
 
-_MARK = '__import__("pathlib").Path(MARKER).write_text("x")'
+_MARK = "__import__('pathlib').Path(MARKER).write_text('x')"
 
 # Each of these can only be run by executing more than a slice may; `k` is the kernel.
 _REFUSED = {
@@ -136,6 +178,39 @@ class Config(metaclass=Meta):
 def k(x: wp.array(dtype=float)):
     x[wp.tid()] *= Config.SCALE
 """,
+    "struct with a base class": f"""
+class Base:
+    def __init_subclass__(cls):
+        {_MARK}
+
+@wp.struct
+class Pair(Base):
+    a: float
+
+@wp.kernel
+def k(x: wp.array(dtype=float), pair: Pair):
+    x[wp.tid()] *= pair.a
+""",
+    "struct with a metaclass far above it": f"""
+class Meta(type):
+    def __new__(cls, *args):
+        {_MARK}
+        return type.__new__(cls, *args)
+
+class Top(metaclass=Meta):
+    pass
+
+class Base(Top):
+    pass
+
+@wp.struct
+class Pair(Base):
+    a: float
+
+@wp.kernel
+def k(x: wp.array(dtype=float), pair: Pair):
+    x[wp.tid()] *= pair.a
+""",
     "attribute walk": """
 SCALE = len(().__class__.__base__.__subclasses__())
 
@@ -152,7 +227,7 @@ def k(x: wp.array(dtype=float)):
     x[wp.tid()] *= float(wp.static(TABLE[0]))
 """,
     "native snippet": """
-@wp.func_native(snippet="*out = 1.0f;")
+@wp.func_native(snippet='FILE* file = fopen(MARKER_IN_C, "w"); if (file) fclose(file);')
 def native(out: wp.array(dtype=float)): ...
 
 @wp.kernel
@@ -166,7 +241,7 @@ def k(x: wp.array(dtype=float)):
 def _probed(folder: Path, text: str, name: str, run: Run) -> tuple[Evidence, Path]:
     marker = folder / "marker"
     path = folder / "host.py"
-    path.write_text(text.replace("MARKER", repr(str(marker))))
+    path.write_text(text.replace("MARKER_IN_C", f'"{marker}"').replace("MARKER", repr(str(marker))))
     (evidence,) = run([finding(path, KernelProgram(DefinitionRef(path, name), ()))])
     return evidence, marker
 
@@ -177,6 +252,26 @@ def test_nothing_but_the_slice_runs(tmp_path: Path, run: Run) -> None:
     evidence, _ = _probed(tmp_path, _HOST, "harmless", run)
     assert evidence.verdict == "refuted", evidence.detail
     assert not marker.exists()
+
+
+def test_kernels_out_of_files_that_do_more(tmp_path: Path, run: Run) -> None:
+    evidence, marker = _probed(tmp_path, _HOST.replace("import sibling\n", ""), "solver.made", run)
+    assert evidence.verdict == "refuted", evidence.detail
+    assert not marker.exists()
+
+
+def test_the_planted_code_would_leave_a_mark(tmp_path: Path) -> None:
+    planted = {what: text for what, text in _REFUSED.items() if _MARK in text}
+    assert len(planted) >= 11
+    script = "import warp as wp\nfrom pathlib import Path\n"
+    for number, text in enumerate(planted.values()):
+        path = tmp_path / f"case_{number}.py"
+        path.write_text("import warp as wp\n" + text.replace("MARKER", repr(str(tmp_path / f"marker_{number}"))))
+        script += f"try:\n    import case_{number}\nexcept Exception as error:\n    print(error)\n"
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True, capture_output=True)
+    left = [what for number, what in enumerate(planted) if not (tmp_path / f"marker_{number}").exists()]
+    # Warp evaluates what `wp.static` holds, and strings that are annotations, when it compiles the kernel
+    assert set(left) <= {"static expression", "string annotation"}
 
 
 @pytest.mark.parametrize("what", list(_REFUSED))

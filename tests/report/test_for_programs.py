@@ -56,6 +56,7 @@ def test_json_holds_everything_about_a_finding(source: Source) -> None:
                     "device": "cuda:0",
                     "warp_version": "1.19.0",
                     "detail": "differs",
+                    "reproduce": None,
                     "tape": "nan",
                     "finite_difference": "-inf",
                     "inputs": 3,

@@ -64,6 +64,8 @@ class Evidence:
     device: str | None = None
     warp_version: str | None = None
     numbers: Mapping[str, object] = field(default_factory=dict)
+    #: A script that shows it, where one was asked for.
+    reproduce: str | None = None
 
 
 UNPROBED = Evidence("unprobed", "not probed")

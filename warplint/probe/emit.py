@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from warplint.ir.facts import Finding
+from warplint.ir.spans import displayed
 from warplint.probe.jobs import Writing
 from warplint.probe.options import ProbeOptions
 from warplint.probe.pool import Pool, WorkerUnusable
@@ -32,6 +34,40 @@ def emit(finding: Finding, project: Project, options: ProbeOptions | None = None
     if script.text is None:
         raise NoScript(script.problem)
     return script.text
+
+
+def write_scripts(findings: Sequence[Finding], project: Project, options: ProbeOptions, folder: Path) -> list[Finding]:
+    """Writes a script into ``folder`` for every finding that was decided; ``evidence.reproduce`` then is its path.
+
+    Raises OSError where ``folder`` cannot be written to.
+    """
+    decided = [k for k, finding in enumerate(findings) if finding.evidence.verdict in ("confirmed", "refuted")]
+    result = list(findings)
+    if not decided:
+        return result
+    folder.mkdir(parents=True, exist_ok=True)
+    taken: set[str] = set()
+    for number, script in zip(decided, scripts([findings[k] for k in decided], project, options), strict=True):
+        if script.text is None:
+            continue
+        finding = findings[number]
+        stem = f"{finding.rule}_{finding.location.path.stem}_{finding.location.span.line}"
+        name, count = stem, 2
+        while name in taken:
+            name, count = f"{stem}_{count}", count + 1
+        taken.add(name)
+        path = folder / f"{name}.py"
+        path.write_text(_header(finding) + script.text, encoding="utf-8")
+        result[number] = replace(finding, evidence=replace(finding.evidence, reproduce=str(path)))
+    return result
+
+
+def _header(finding: Finding) -> str:
+    """What the finding says, as comments."""
+    place = f"{displayed(finding.location.path)}:{finding.location.span.line}"
+    lines = [f"{finding.rule} at {place}: {finding.message}", f"Probe: {finding.evidence.detail}"]
+    lines += ["", "This script needs Warp and numpy only."]
+    return "".join(f"# {' '.join(line.split())}".rstrip() + "\n" for line in lines) + "\n"
 
 
 def scripts(findings: Sequence[Finding], project: Project, options: ProbeOptions) -> list[Script]:

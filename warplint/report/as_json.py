@@ -75,6 +75,7 @@ def evidence(found: Evidence) -> dict[str, object]:
         "device": found.device,
         "warp_version": found.warp_version,
         "detail": found.detail,
+        "reproduce": found.reproduce,
     }
 
 

@@ -51,6 +51,7 @@ class Options:
     write_baseline: bool = False
     min_severity: str = "warning"
     fail_on: str | None = None
+    emit_probe: str | None = None
     output_format: OutputFormat = "full"
     #: Formats and the files that they go to, besides standard output.
     outputs: tuple[tuple[OutputFormat, str], ...] = ()

@@ -122,7 +122,9 @@ def kernel_script(job: dict[str, Any], scratch: Path) -> str:
         raise Unsupported(comparison.problem or "nothing was compared")
     experiment.restore()
     worst = max(comparison.compared, key=_worth)
-    writer = Writer(draw, (*re.findall(r"\w+", _MAIN), *re.findall(r"^(?:def|class) (\w+)", job["script"], re.M)))
+    writer = Writer(
+        draw, (*re.findall(r"\w+", _MAIN), *re.findall(r"^(?:def|class) (\w+)", job["script"], re.MULTILINE))
+    )
     passed = [
         writer.value(argument.label, value, argument.type)
         for argument, value in zip(kernel.adj.args, arguments.values, strict=True)
@@ -178,6 +180,11 @@ def _worth(one: Compared) -> tuple[bool, float]:
     return one.verdict == "wrong", gap if np.isfinite(gap) else 1e30 if one.verdict == "wrong" else abs(one.tape)
 
 
+def names_taken(main: str, definitions: str) -> set[str]:
+    """Names that a script uses already: all words of its main function, and what stands before that."""
+    return {*re.findall(r"\w+", main), *re.findall(r"^(?:def|class) (\w+)", definitions, re.MULTILINE)}
+
+
 def indented(lines: list[str], columns: int = 4) -> str:
     """Statements as a block of a function."""
     return textwrap.indent("\n".join(lines), " " * columns)
@@ -205,19 +212,7 @@ class Writer:
         self.lines: list[str] = []
         self.names: dict[int, str] = {}
         self._draw = draw
-        self._taken: set[str] = {
-            "array",
-            "arrays",
-            "start",
-            "launch",
-            "result",
-            "tape",
-            "weights",
-            "np",
-            "wp",
-            "where",
-            "moved",
-        }
+        self._taken = set(taken)
         self._objects: dict[int, str] = {}
 
     def value(self, hint: str, value: Any, kind: Any) -> str:

@@ -11,7 +11,7 @@ from warplint.probe.worker.handles import Unsupported
 from warplint.probe.worker.inputs import Draw, Profile, views
 from warplint.probe.worker.isolate import Stage
 from warplint.probe.worker.literals import data_text, host_lines, number_text, type_text
-from warplint.probe.worker.standalone import Writer, indented
+from warplint.probe.worker.standalone import Writer, indented, names_taken
 from warplint.probe.worker.tape_job import TapeJob, drawn_direction
 from warplint.probe.worker.tape_program import Program, run_program
 
@@ -64,27 +64,28 @@ def tape_script(job: dict[str, Any], scratch: Path) -> str:
     program = Program(worker.plan, worker.module, "cpu", seed, shrink)
     arrays = run_program(program)
     number, direction = found["along"]
-    return _Script(program, arrays, number, direction, found["windows"]).text(job["script"], worker.check)
+    return _Script(program, arrays, number, direction, found["windows"], job["script"]).text(worker.check)
 
 
 class _Script:
     def __init__(
-        self, program: Program, arrays: dict[int, Any], moved: int, direction: int, windows: list[bool]
+        self, program: Program, arrays: dict[int, Any], moved: int, direction: int, windows: list[bool], text: str
     ) -> None:
         self.program = program
         self.arrays = arrays
         self.moved = moved
+        self.definitions = text
         self.windows = windows
         self.step = drawn_direction(program._initial[moved], moved, direction)
         self.names: dict[int, str] = {}
         self.data: list[str] = []
         self.body: list[str] = []
-        words = ("run", "ends", "begun", "gradient", "objective", "distance", "differences", "np", "wp", "main")
-        self.writer = Writer(Draw(next(iter(program._usage.values())), Profile(seed=0), "cpu"), words)
+        drawn = Draw(next(iter(program._usage.values())), Profile(seed=0), "cpu")
+        self.writer = Writer(drawn, names_taken(_MAIN, text))
         self._structs = 0
         self._ended = 0
 
-    def text(self, definitions: str, check: str) -> str:
+    def text(self, check: str) -> str:
         operations = self.program.operations
         for operation in operations:
             if operation["op"] == "allocate":
@@ -105,7 +106,7 @@ class _Script:
             parts.append(f"float(np.sum(gradient{inner}.astype(np.float64) * {name}_step{inner}))")
         self._host(f"{name}_step", self.step, self.arrays[self.moved].dtype)
         return (
-            definitions.rstrip()
+            self.definitions.rstrip()
             + "\n"
             + _MAIN.format(
                 data=indented([*self.writer.lines, *self.data]),
