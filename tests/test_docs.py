@@ -8,10 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import docs
 import pytest
 import yaml
 
+import docs
 from warplint.catalogue.loading import load_catalogue
 
 SITE = yaml.safe_load((docs.ROOT / "mkdocs.yml").read_text(encoding="utf-8"))

@@ -22,9 +22,9 @@ def test_ci_runs_the_test_command_and_nothing_else() -> None:
 
 
 def test_every_option_it_names_exists() -> None:
-    from warplint.arguments import check_parser, explain_parser
+    from warplint.arguments import PARSERS
 
-    actions = [*check_parser()._actions, *explain_parser()._actions]
+    actions = [action for make in PARSERS.values() for action in make()._actions]
     options = {option for action in actions for option in action.option_strings}
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", TEXT))
     assert named <= options

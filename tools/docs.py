@@ -9,6 +9,7 @@ In a page that a person writes there may be::
     <!-- output: COMMAND -->       a block follows with what the command prints
     <!-- error: COMMAND -->        the same for a command that ends with status 2
     <!-- file: PATH -->            a block follows with what is in this file
+    <!-- run: COMMAND -->          this is run, and its output not shown
 
 The commands of a page run one after the other in one folder, with a copy of ``examples`` and the files that the page
 has shown so far.
@@ -31,10 +32,12 @@ from warplint.catalogue.loading import load_catalogue
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
+SITE = ROOT / "mkdocs.yml"
 MEASURED = DOCS / "measured.json"
 TABLE = re.compile(r"(<!-- generated: (?P<name>[\w-]+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
 BLOCK = re.compile(
-    r"<!-- (?P<what>output|error|file): (?P<which>[^\n]*) -->\n(?P<open>```\w+\n)(?P<body>.*?)```\n", re.DOTALL
+    r"<!-- (?P<what>output|error|file|run): (?P<which>[^\n]*) -->\n((?P<open>```\w+\n)(?P<body>.*?)^```\n)?",
+    re.DOTALL | re.MULTILINE,
 )
 
 # Probes run on the CPU, so that the pages do not depend on who has which GPU.
@@ -63,6 +66,13 @@ def with_tables(text: str) -> str:
     return TABLE.sub(lambda found: found[1] + made[found["name"]] + found[3], text)
 
 
+def site(text: str) -> str:
+    """``text``, the configuration of the site, with all rules in its navigation."""
+    rules = load_catalogue()[0].rules
+    lines = "".join(f"      - {rule.id} {rule.name}: rules/{rule.id}.md\n" for rule in rules)
+    return re.sub(r"(?<=- rules/index\.md\n)(      - .*\n)*", lines, text)
+
+
 def with_outputs(text: str) -> str:
     """``text`` with the shown outputs renewed."""
     if not BLOCK.search(text):
@@ -80,6 +90,9 @@ def with_outputs(text: str) -> str:
                 path = folder / block["which"]
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(block["body"], encoding="utf-8")
+                return block[0]
+            if block["what"] == "run":
+                run(block["which"], folder, program.parent, fails=False)
                 return block[0]
             printed = run(block["which"], folder, program.parent, block["what"] == "error")
             return f"<!-- {block['what']}: {block['which']} -->\n{block['open']}{printed}```\n"
@@ -128,6 +141,8 @@ def stale_pages() -> list[str]:
         text = path.read_text(encoding="utf-8")
         if with_tables(text) != text:
             stale.append(path.name)
+    if not _says(SITE, site(SITE.read_text(encoding="utf-8"))):
+        stale.append(SITE.name)
     return stale
 
 
@@ -158,6 +173,7 @@ def main() -> int:
         path = DOCS / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
+    SITE.write_text(site(SITE.read_text(encoding="utf-8")), encoding="utf-8")
     for path in written_pages():
         text = path.read_text(encoding="utf-8")
         path.write_text(with_outputs(with_tables(text)), encoding="utf-8")

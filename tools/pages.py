@@ -163,7 +163,8 @@ def _index(rules: tuple[Rule, ...]) -> Iterator[str]:
     yield ""
     yield "# Rules"
     yield ""
-    yield "`warplint explain CODE` prints the same pages. [By symptom](../symptoms.md) leads from what you see to a rule."
+    yield "`warplint explain CODE` prints the same pages, without the numbers. [By symptom](../symptoms.md) leads from "
+    yield "what you see to a rule."
     for family in FAMILIES.values():
         members = [rule for rule in rules if rule.family == family]
         if not members:

@@ -247,7 +247,7 @@ def new_rule_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def test_rules_parser() -> argparse.ArgumentParser:
+def own_rules_parser() -> argparse.ArgumentParser:
     """The parser of ``warplint test-rules``."""
     parser = Parser(prog="warplint test-rules", description="Try rules of your own on their examples.")
     parser.add_argument("dir", metavar="DIR", help="the folder of the rule files")
@@ -293,7 +293,7 @@ PARSERS: dict[str, Callable[[], argparse.ArgumentParser]] = {
     "rules": rules_parser,
     "config": config_parser,
     "new-rule": new_rule_parser,
-    "test-rules": test_rules_parser,
+    "test-rules": own_rules_parser,
     "completion": completion_parser,
 }
 
