@@ -38,6 +38,11 @@ _CONDITION = {
     ]
 }
 
+_WHERE: dict[str, object] = {
+    "type": "object",
+    "propertyNames": _whole(ATTRIBUTE.pattern),
+    "additionalProperties": _CONDITION,
+}
 _PROPERTIES: dict[str, object] = {
     "id": {
         "description": "Capital letters and three digits; WP is taken.",
@@ -53,11 +58,7 @@ _PROPERTIES: dict[str, object] = {
         **_mapping(
             {
                 "fact": _whole(KEBAB.pattern),
-                "where": {
-                    "type": "object",
-                    "propertyNames": _whole(ATTRIBUTE.pattern),
-                    "additionalProperties": _CONDITION,
-                },
+                "where": _WHERE,
             },
             ("fact",),
         ),
@@ -87,6 +88,22 @@ _PROPERTIES: dict[str, object] = {
         "allOf": [{"contains": {"required": ["bad"]}}, {"contains": {"required": ["good"]}}],
     },
     "enabled": {"description": "Whether the rule applies without being selected.", "type": "boolean"},
+    "cases": {
+        "description": "Facts that weigh differently; the first that holds counts.",
+        "type": "array",
+        "items": {
+            **_mapping(
+                {
+                    "where": _WHERE,
+                    "severity": {"enum": list(SEVERITIES)},
+                    "confidence": {"enum": list(CONFIDENCES)},
+                    "enabled": {"description": "False: only where the rule is selected by itself.", "type": "boolean"},
+                },
+                ("where",),
+            ),
+            "minProperties": 2,
+        },
+    },
     "symptoms": {
         "description": "What a person sees who has the defect.",
         "type": "array",
