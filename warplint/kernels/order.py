@@ -111,7 +111,7 @@ class Order:
         return False
 
     def _stored_apart(self, head: Operation, loop: int) -> bool:
-        """Whether what comes of the carried value goes to other array elements in each iteration."""
+        """Whether what comes of the carried value goes elsewhere in each iteration, or is weighted otherwise."""
         reached = {head.index}
         for operation in self._trace.operations[head.index + 1 :]:
             if not self._trace.inside(operation.frame, loop):
@@ -124,7 +124,15 @@ class Order:
                     and not all(self._invariance.holds(at, loop) for at in operands[1:-1])
                 ):
                     return True
-            elif any(operands[at] in reached for at in activity.receives(self._knowledge, operation)):
+                continue
+            for position in activity.receives(self._knowledge, operation):
+                if operands[position] not in reached:
+                    continue
+                needed = activity.needs(self._knowledge, operation, position)
+                if self._active.active(operation.index) and not all(
+                    self._invariance.holds(operands[at], loop) for at in needed
+                ):
+                    return True
                 reached.add(operation.index)
         return False
 
