@@ -72,7 +72,10 @@ def check_parser() -> argparse.ArgumentParser:
     findings = parser.add_argument_group("findings")
     levels = "|".join(SEVERITIES)
     findings.add_argument(
-        "--min-severity", choices=SEVERITIES, default="warning", metavar=levels, help="list these and worse (warning)"
+        "--min-severity",
+        choices=SEVERITIES,
+        metavar=levels,
+        help="list these and worse (warning; info in json and jsonl)",
     )
     findings.add_argument(
         "--fail-on", choices=FAIL_ON, metavar=f"{levels}|never", help="exit status 1 for these and worse (warning)"
