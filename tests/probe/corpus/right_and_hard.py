@@ -1,3 +1,4 @@
+# ruff: noqa: UP018 - `float(0.0)` is how a local that a dynamic loop changes is made in Warp
 """More kernels whose adjoints are right in Warp 1.19 and hard for finite differences: stiff ones, large constants,
 cancellation, kinks, atomics, quaternions, sorting, contact. `# flagged` ends the line that somebody might suspect."""
 
@@ -220,6 +221,26 @@ def unrolled_iteration(x: wp.array(dtype=float), out: wp.array(dtype=float)):
     for _ in range(4):
         r = 0.5 * (r + (x[i] * x[i] + 1.0) / r)  # flagged
     out[i] = r
+
+
+@wp.kernel
+def spheres_in_contact(p: wp.array(dtype=wp.vec3), radius: wp.array(dtype=float), force: wp.array(dtype=wp.vec3)):
+    i = wp.tid()
+    d = p[i] - p[i + 1]
+    gap = wp.length(d) - 2.0 * radius[i]
+    if gap < 0.0:
+        f = -1.0e4 * gap * wp.normalize(d)
+        wp.atomic_add(force, i, f)
+        wp.atomic_sub(force, i + 1, f)  # flagged
+
+
+@wp.kernel
+def logistic_map(x: wp.array(dtype=float), n: int, out: wp.array(dtype=float)):
+    i = wp.tid()
+    s = float(x[i])
+    for _ in range(n):
+        s = 2.5 * s * (1.0 - 0.3 * s)  # flagged
+    out[i] = s
 
 
 @wp.kernel

@@ -373,11 +373,11 @@ def carried_rotation(q: wp.array(dtype=wp.quat), n: int, out: wp.array(dtype=wp.
 
 
 @wp.kernel
-def logistic_map(x: wp.array(dtype=float), n: int, out: wp.array(dtype=float)):
+def carried_square(x: wp.array(dtype=float), n: int, out: wp.array(dtype=float)):
     i = wp.tid()
-    s = float(x[i])
+    s = float(0.3)
     for k in range(n):
-        s = 2.5 * s * (1.0 - 0.3 * s)  # flagged
+        s = s * s + x[k]  # flagged
     out[i] = s
 
 
