@@ -48,8 +48,12 @@ ROOMS = {
         "suppressing",
         "baseline",
     },
+    "scaffold": {"ir", "catalogue", "frontend", "analysis"},
+    "trying": {"ir", "catalogue", "settings", "report", "pipeline"},
     "cli": {
         "ir",
+        "scaffold",
+        "trying",
         "arguments",
         "completion",
         "watching",
