@@ -36,10 +36,13 @@ from warplint.kernels.invariance import Invariance
 from warplint.kernels.jumps import Jumps
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.losses import EFFECTS, Loss, Lost, Via
+from warplint.kernels.makeup import Makeup
 from warplint.kernels.order import CHOICES, EXTREMA, Order
 from warplint.kernels.trace import Frame, Insert, Operation, Trace
 from warplint.source.project import Definition
 
+#: Operations whose further operands are indices; the value that an ``insert`` stores is read by none of its adjoints.
+_INDEXED = frozenset({"load", "view", "extract", "insert", "insert_add"})
 _LOSING = EFFECTS | {"insert", "insert_add", "call"}
 
 
@@ -60,6 +63,7 @@ class LostValues:
         self._stale = [0] * count
         self._direct = [0] * count
         self._invariance = Invariance(trace)
+        self._makeup = Makeup(trace, self._invariance)
         self._forward = trace.forward()
         self._elements = Elements(knowledge, trace, self._invariance)
         self._order = Order(knowledge, trace, active, self._invariance, self._elements, self._forward)
@@ -147,24 +151,7 @@ class LostValues:
             return (layout.member(self._trace, operation),)
         if operation.name != "extract":
             return operation.operands
-        parts = layout.parts(self._trace, operation)
-        source = self._trace.operations[parts[-1]] if parts else None
-        if source is not None and source.name == "loop" and self._untouched(source, operation.detail):
-            parts = (*parts[:-1], source.operands[0])
-        return (*parts, *operation.operands[1:])
-
-    def _untouched(self, head: Operation, component: object) -> bool:
-        """Whether the loop stores only other components of the composite that it carries."""
-        if len(head.operands) < 2 or not isinstance(component, tuple):
-            return False
-        operation = self._trace.operations[head.operands[1]]
-        while operation.name in ("insert", "insert_add"):
-            insert = operation.detail
-            assert isinstance(insert, Insert)
-            if layout.overlap(insert.component, component) != "apart":
-                return False
-            operation = self._trace.operations[operation.operands[0]]
-        return operation.index == head.index
+        return self._makeup.of(operation)
 
     def _replayed_late(self, operation: Operation, bits: int) -> int:
         """The losses among ``bits`` that have happened when the reverse sweep runs the operation's loop again."""
@@ -219,7 +206,7 @@ class LostValues:
             for at in activity.needs(self._knowledge, operation, position):
                 if operation.name == "dot" and operands[0] == operands[1] and self._constant_part(operands[0]):
                     continue
-                if operation.name in ("load", "view") or (operation.name == "extract" and at > 0):
+                if at > 0 and operation.name in _INDEXED:
                     via: Via = "index"
                 elif operation.name in ("phi", "where", "select") and at == 0:
                     via = "condition"

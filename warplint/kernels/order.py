@@ -42,27 +42,48 @@ class Order:
     def find(self) -> Iterator[Lost]:
         """Carried values of ``while`` loops and query loops whose gradient changes from iteration to iteration.
 
-        Only a sum (``a = a + f(x[i])``) gives the same gradient in any order.
+        Only a sum (``a = a + f(x[i])``) gives the same gradient in any order. A sum of terms that carry something else
+        is right if that is.
         """
         operations = self._trace.operations
-        for operation in operations:
-            frame = operation.detail
-            if operation.name != "loop" or not isinstance(frame, int):
-                continue
-            if frame not in self._forward:
-                continue
-            if not self._active.active(operation.index) and not self._read_after(operation):
-                continue
-            if len(operation.operands) < 2 or not self._active.varied[operation.operands[1]]:
-                continue
-            if not self._varies(operation.operands[1], frame, set()) and not self._stored_apart(operation, frame):
-                continue
-            if self.extremum(operation) or self.choice(operation, any_condition=True):
-                continue
-            reader = self._not_a_sum(operation)
+        readers: dict[int, int] = {}
+        for head in operations:
+            reader = self._reader(head) if head.name == "loop" else None
             if reader is not None:
-                place = operations[reader].span
-                yield Lost(Loss("carried", operation.index), reader, operation.index, "order", place)
+                readers[head.index] = reader
+        blamed = {head for head, reader in readers.items() if not self._terms(reader, head)}
+        for head, reader in readers.items():
+            if head in blamed or not self._terms(reader, head) & blamed:
+                yield Lost(Loss("carried", head), reader, head, "order", operations[reader].span)
+
+    def _reader(self, head: Operation) -> int | None:
+        """The operation that makes the gradient of a carried value change between iterations, if one does."""
+        frame = head.detail
+        assert isinstance(frame, int)
+        if frame not in self._forward:
+            return None
+        if not self._active.active(head.index) and not self._read_after(head):
+            return None
+        if len(head.operands) < 2 or not self._active.varied[head.operands[1]]:
+            return None
+        if not self._varies(head.operands[1], frame, set()) and not self._stored_apart(head, frame):
+            return None
+        if self.extremum(head) or self.choice(head, any_condition=True):
+            return None
+        return self._not_a_sum(head)
+
+    def _terms(self, reader: int, head: int) -> set[int]:
+        """The other carried values that the term of a sum carries; none if ``reader`` is no plain sum."""
+        operation = self._trace.operations[reader]
+        loop = self._trace.operations[head].detail
+        assert isinstance(loop, int)
+        if operation.name not in ("add", "sub"):
+            return set()
+        left, right = operation.operands
+        sides = [self._carried(operand, loop, set()) for operand in (left, right)]
+        if operation.name == "add" and head in sides[1]:
+            sides.reverse()
+        return set() if head in sides[1] or head not in sides[0] else sides[1]
 
     def arrays(self) -> Iterator[Lost]:
         """Array elements that such a loop stores in one iteration and loads in another."""
@@ -267,18 +288,21 @@ class Order:
                 return self._sum(inner.operands[1], inner.index, frame, visited)
         return False, index
 
-    def _carries(self, index: int, loop: int, seen: set[int] | None = None) -> bool:
+    def _carries(self, index: int, loop: int) -> bool:
         """Whether a gradient flows from ``index`` to a value that ``loop`` carries."""
-        seen = set() if seen is None else seen
+        return bool(self._carried(index, loop, set()))
+
+    def _carried(self, index: int, loop: int, seen: set[int]) -> set[int]:
+        """The values that ``loop`` carries to which a gradient flows from ``index``."""
         if index in seen:
-            return False
+            return set()
         seen.add(index)
         operation = self._trace.operations[index]
         if not self._active.varied[index] or not self._trace.inside(operation.frame, loop):
-            return False
+            return set()
         if operation.name == "loop" and operation.detail == loop:
-            return True
-        return any(
-            self._carries(operation.operands[position], loop, seen)
-            for position in activity.receives(self._knowledge, operation)
-        )
+            return {index}
+        found: set[int] = set()
+        for position in activity.receives(self._knowledge, operation):
+            found |= self._carried(operation.operands[position], loop, seen)
+        return found
