@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from warplint.ir.facts import Fact
 from warplint.ir.spans import Span
@@ -19,7 +20,7 @@ class Facts(Maker):
 
     def all(self) -> Iterator[Fact]:
         """All facts of the definition."""
-        yield from self._augmented()
+        augmented = {fact.location.span: fact for fact in self._augmented()}
         stores: set[Span] = set()
         if self._overwrites_handled is False:
             for overwrite in _first_of_each(self._trace, Components(self._trace, self._active).find()):
@@ -31,7 +32,14 @@ class Facts(Maker):
             if defect.kind == "component-stored-after-read" and defect.span in stores:
                 continue  # a wrong store already
             labels = [self._label(span, text) for span, text in defect.labels]
+            if defect.kind == "array-overwritten" and defect.span in augmented:
+                # one change repairs both: to write the new value elsewhere
+                fact = augmented[defect.span]
+                further = [label for label in labels if label.location.span != defect.span]
+                augmented[defect.span] = replace(fact, labels=(*fact.labels, *further))
+                continue
             yield self._fact(defect.kind, defect.span, defect.attributes, labels)
+        yield from augmented.values()
 
     # --- array elements updated in place ---
 
