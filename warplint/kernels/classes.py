@@ -22,6 +22,7 @@ _NEEDED = {
     "condition": "read here: the reverse sweep decides this anew with another value",
     "bound": "read here: the reverse sweep runs another number of iterations",
     "order": "updated here: the iterations are reversed in forward order, and their adjoints come in the wrong order",
+    "turn": "read here: the iterations are reversed in forward order, and their adjoints come in the wrong order",
 }
 
 
@@ -67,7 +68,7 @@ class Classes:
                 if any((other, cause) in groups for other in before):
                     continue
             items = [self._at_update(item) if item.via == "order" else item for item in items]
-            items.sort(key=lambda item: (item.via == "order", item.reader))
+            items.sort(key=lambda item: (item.via in ("order", "turn"), item.reader))
             yield self._defect(kind, items)
 
     # --- classes ---
@@ -194,10 +195,12 @@ class Classes:
                 (insert.statement, "overwritten here"),
             ]
         if first.loss.overwriter is None:
+            attributes["variable"] = origin.variable or operations[origin.operands[0]].variable or ""
             return [(first.place, "read here: the adjoint needs this value"), (origin.span, "overwritten here")]
         overwriter = operations[first.loss.overwriter]
         write = written(overwriter)
-        attributes["target"] = write.target if write is not None else ""
+        array = operations[self._trace.root(overwriter.operands[0])[0]]
+        attributes["target"] = write.target if write is not None else array.variable or spelled(overwriter)
         attributes["overwrites"] = write.operator if write is not None else spelled(overwriter)
         statement = write.statement if write is not None else overwriter.span
         needed = _NEEDED[first.via]

@@ -67,6 +67,8 @@ class LostValues:
         self._forward = trace.forward()
         self._elements = Elements(knowledge, trace, self._invariance)
         self._order = Order(knowledge, trace, active, self._invariance, self._elements, self._forward)
+        #: Conditions of branches that do nothing but leave a loop early, which is a defect of its own.
+        self._left: set[int | None] = set()
         self._settled: dict[int, frozenset[int]] = {}
 
     def find(self) -> Iterator[Lost]:
@@ -75,12 +77,14 @@ class LostValues:
         if not any(frame.is_loop for frame in trace.frames) and not self._possible():
             return
         self._spread()
+        cut = list(Jumps(self._knowledge, trace, self._active, self._forward).find())
+        self._left = {trace.frames[trace.operations[item.loss.origin].frame].condition for item in cut}
         for operation in trace.operations:
             yield from self._of(operation)
         yield from self._bounds()
         yield from self._order.find()
         yield from self._order.arrays()
-        yield from Jumps(self._knowledge, trace, self._active, self._forward).find()
+        yield from cut
 
     def _possible(self) -> bool:
         """Whether anything in a body without dynamic loops can lose a value."""
@@ -296,7 +300,7 @@ class LostValues:
         for frame in self._trace.around(operation.frame):
             if frame.condition is not None and frame.kind in ("branch", "rest"):
                 # the test of a ``while`` is evaluated anew before each iteration of the reverse sweep
-                if self._is_loop_test(frame):
+                if self._is_loop_test(frame) or (frame.kind == "rest" and frame.condition in self._left):
                     continue
                 yield from self._lost(operation.index, frame.condition, "condition", frame.span)
 
@@ -335,4 +339,17 @@ class LostValues:
                 self._trace.operations[reader].frame, self._trace.operations[loss.overwriter].frame
             ):
                 continue
-            yield Lost(loss, reader, value, via, place or self._trace.operations[reader].span)
+            span = place or self._trace.operations[reader].span
+            yield Lost(loss, reader, value, via, self._narrowed(value, low, span) if via == "condition" else span)
+
+    def _narrowed(self, condition: int, loss: int, place: Span) -> Span:
+        """The part of a condition that reads a lost value."""
+        operation = self._trace.operations[condition]
+        while operation.name == "logic":
+            parts = [self._trace.operations[at] for at in operation.operands]
+            operation = next(
+                (part for part in parts if (self._stale[part.index] | self._direct[part.index]) & loss), operation
+            )
+            if operation not in parts:
+                break
+        return operation.span if place.covers(operation.span) else place

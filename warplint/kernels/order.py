@@ -13,7 +13,7 @@ from warplint.kernels.activity import Activity
 from warplint.kernels.elements import Elements
 from warplint.kernels.invariance import Invariance
 from warplint.kernels.knowledge import Knowledge
-from warplint.kernels.losses import EFFECTS, Loss, Lost
+from warplint.kernels.losses import EFFECTS, Loss, Lost, Via
 from warplint.kernels.trace import Operation, Trace
 
 EXTREMA = ("max", "min")
@@ -46,18 +46,21 @@ class Order:
         is right if that is.
         """
         operations = self._trace.operations
-        readers: dict[int, int] = {}
+        readers: dict[int, tuple[int, Via]] = {}
         for head in operations:
             reader = self._reader(head) if head.name == "loop" else None
             if reader is not None:
                 readers[head.index] = reader
-        blamed = {head for head, reader in readers.items() if not self._terms(reader, head)}
-        for head, reader in readers.items():
+        blamed = {head for head, (reader, _) in readers.items() if not self._terms(reader, head)}
+        for head, (reader, via) in readers.items():
             if head in blamed or not self._terms(reader, head) & blamed:
-                yield Lost(Loss("carried", head), reader, head, "order", operations[reader].span)
+                yield Lost(Loss("carried", head), reader, head, via, operations[reader].span)
 
-    def _reader(self, head: Operation) -> int | None:
-        """The operation that makes the gradient of a carried value change between iterations, if one does."""
+    def _reader(self, head: Operation) -> tuple[int, Via] | None:
+        """The operation that makes the gradient of a carried value change between iterations, if one does.
+
+        It is part of the value's update (``order``), or reads the value in every iteration (``turn``).
+        """
         frame = head.detail
         assert isinstance(frame, int)
         if frame not in self._forward:
@@ -228,7 +231,7 @@ class Order:
             for operation in self._trace.operations
         )
 
-    def _not_a_sum(self, head: Operation) -> int | None:
+    def _not_a_sum(self, head: Operation) -> tuple[int, Via] | None:
         """The operation that makes the gradient of a carried value change from one iteration to the next.
 
         None where the value is a sum of terms free of carried values, and nothing else in the loop reads it.
@@ -239,17 +242,17 @@ class Order:
         chain = {head.index}
         pure, reader = self._sum(head.operands[1], head.index, loop, chain)
         if not pure:
-            return reader
+            return reader, "order"
         for operation in operations[head.index + 1 :]:
             if operation.index in chain or not self._trace.inside(operation.frame, loop):
                 continue
             if operation.name in EFFECTS:
                 if operation.operands[-1] in chain and self._active.active(operation.operands[-1]):
-                    return operation.index
+                    return operation.index, "turn"
             elif self._active.useful[operation.index] and any(
                 operation.operands[position] in chain for position in activity.receives(self._knowledge, operation)
             ):
-                return operation.index
+                return operation.index, "turn"
         return None
 
     def _sum(self, index: int, head: int, loop: int, visited: set[int]) -> tuple[bool, int]:

@@ -50,6 +50,7 @@ _CARRIED: dict[Via, str] = {
     "condition": "decides a branch, which the reverse sweep decides anew with another value",
     "bound": "says when a loop ends: the reverse sweep runs another number of iterations",
     "order": "changes in every iteration: the adjoints of the iterations come in the wrong order",
+    "turn": "read by {} in every iteration: the adjoints of the iterations come in the wrong order",
 }
 _INDEX: dict[Via, str] = {
     "value": "the adjoint of {} needs the lost value",
