@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 #: What is known of a value that an adjoint needs and does not find.
-_LOST = frozenset({"variable", "operation", "needs", "active"})
+_LOST = frozenset({"variable", "operation", "use", "needs", "active"})
 
 _COMPONENT = frozenset({"target", "operator", "variable", "composite", "attribute", "accumulates"})
 
