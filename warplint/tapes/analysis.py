@@ -9,7 +9,18 @@ from warplint.ir.effects import KernelUse, Path
 from warplint.ir.facts import Fact
 from warplint.ir.spans import Location
 from warplint.source.project import Module, Project
-from warplint.tapes import entries, lost, overwrites, recorded, repeats, severed, stale, windows
+from warplint.tapes import (
+    duplicates,
+    entries,
+    lost,
+    overwrites,
+    recorded,
+    repeats,
+    retained,
+    severed,
+    stale,
+    windows,
+)
 from warplint.tapes.active import activity
 from warplint.tapes.machine import Effects
 from warplint.tapes.trace import Launched, Trace
@@ -45,6 +56,8 @@ class TapeAnalysis:
                 *repeats.facts(trace, sweeps, actives),
                 *lost.facts(trace, sweeps, actives),
                 *stale.facts(trace, sweeps, actives),
+                *retained.facts(trace, sweeps, actives),
+                *duplicates.facts(trace, sweeps, actives),
             ):
                 key = (fact.kind, fact.location)
                 if key not in seen:

@@ -7,11 +7,13 @@ from warplint.ir.spans import Location
 from warplint.tapes.trace import (
     Allocated,
     BackwardRun,
+    Bound,
     Context,
     Copied,
     CustomAdjoint,
     Escaped,
     Filled,
+    Flagged,
     GradientRead,
     GradientSeeded,
     GradientZeroed,
@@ -24,7 +26,7 @@ from warplint.tapes.trace import (
     TapeEnded,
     Trace,
 )
-from warplint.tapes.values import ArrayValue, Storage, TapeValue, Unknown, Value
+from warplint.tapes.values import ArrayValue, Instance, Storage, TapeValue, Unknown, Value
 
 
 def _adds_up(record: Launched, gradient: ArrayValue) -> bool:
@@ -196,6 +198,14 @@ class Recorder:
                 self._add(GradientSeeded(context, array.base))
             return
         self._add(Filled(context, array, value, sources))
+
+    def flagged(self, array: ArrayValue, site: Location) -> None:
+        """``array.requires_grad`` is set after the array was made."""
+        self._add(Flagged(self.context(site), array))
+
+    def bound(self, struct: Instance, name: str, value: Value, site: Location) -> None:
+        """A field of a struct gets another value."""
+        self._add(Bound(self.context(site), id(struct), name, value))
 
     def seeded(self, array: ArrayValue, site: Location) -> None:
         """The gradient of ``array`` is set by hand."""

@@ -177,6 +177,24 @@ class Escaped:
 
 
 @dataclass(frozen=True, slots=True)
+class Flagged:
+    """``requires_grad`` of ``array`` was set after the array was made."""
+
+    context: Context
+    array: ArrayValue
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A field of the struct instance with this identity got a value."""
+
+    context: Context
+    struct: int
+    field: str
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
 class Replayed:
     """A captured graph ran: everything that was captured may have happened once more."""
 
@@ -197,6 +215,8 @@ Record = Union[
     GradientRead,
     ParameterUpdated,
     Escaped,
+    Flagged,
+    Bound,
     Replayed,
 ]
 
