@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.probe.conftest import CORPUS, finding, marked
-from tests.probe.test_tapes import _Maker
+from tests.probe.test_tapes import Maker
 from warplint.frontend.fast import read
 from warplint.ir.facts import Evidence, Finding
 from warplint.probe import ProbeOptions
@@ -22,7 +22,7 @@ _NAMES = ("element_times", "loop_product", "while_index", "vector_argument", "wh
 
 def _jobs(folder: Path, options: ProbeOptions) -> list[Job]:
     cases = [case for name, case in marked(CORPUS / "wrong.py") if name in _NAMES]
-    make = _Maker(folder)
+    make = Maker(folder)
     cases.append(finding(make.path, make.steps(True), "horizon"))
     return [make_job([case], case.check, Project(read), options) for case in cases]
 
