@@ -424,3 +424,12 @@ def matrix_of_load(m: wp.array(dtype=wp.mat33), out: wp.array(dtype=float)):
     a = m[i]
     a[0, 1] = a[0, 0] * a[1, 1]  # flagged
     out[i] = a[0, 1] * a[0, 1]
+
+
+@wp.kernel
+def carried_cosine(x: wp.array(dtype=float), n: int, out: wp.array(dtype=float)):
+    i = wp.tid()
+    s = float(0.4)
+    for k in range(n):
+        s = wp.cos(s) + 0.5 * s * s + x[k]  # flagged
+    out[i] = s

@@ -36,7 +36,7 @@ _ATTEMPTS = 32
 _ATTEMPTS_DIRECTED = 32
 # After so many, hundreds of inputs are run forward only to find some that reach what was missed (``scouting``).
 _BEFORE_SCOUTING = 10
-_SCOUTED_SETS = 8
+_SCOUTED_SETS = 16
 # One input set may take so long.
 _ATTEMPT_SECONDS = 15.0
 # After so many input sets at which bounds are only left in reverse, a version without checks is compiled: other inputs
