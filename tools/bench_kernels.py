@@ -3,7 +3,8 @@
     python tools/bench_kernels.py FOLDER...
 
 Seconds of the processor, in one process. LibCST gets the source of every kernel and func by itself, and, with
-``--modules``, the whole modules that hold them. Reading and parsing the modules is no part of the analysis, and is not measured.
+``--modules``, the whole modules that hold them. Reading and parsing the modules is no part of the analysis, and is not
+measured.
 """
 
 from __future__ import annotations
