@@ -226,7 +226,7 @@ class Classes:
         attributes: dict[str, object] = {
             "variable": write.target if write is not None else "",
             "operation": spelled(operations[item.reader]),
-            "use": use("loop-carried-value", item.via, operations[item.reader]),
+            "use": "stored in another iteration than it is read in: their adjoints come in the wrong order",
             "needs": item.via,
             "loop": loop.kind,
             "active": True,

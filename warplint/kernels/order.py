@@ -97,7 +97,7 @@ class Order:
         for frame in sorted(self._forward):
             for load, store in self._elements.shared(frame):
                 if self._works(store) and self._active.active(load) and self._differ(load, store, frame):
-                    yield Lost(Loss("reordered", frame, store), load, load, "order", operations[load].span)
+                    yield Lost(Loss("reordered", frame, store), load, load, "turn", operations[load].span)
 
     def _differ(self, load: int, store: int, loop: int) -> bool:
         """Whether iterations do different things to the array that they store and load."""
