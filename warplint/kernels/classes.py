@@ -49,7 +49,9 @@ class Classes:
         for defect in self._causes(lost):
             # of what one statement reads, all is repaired alike
             key = (defect.kind, defect.span)
-            if defect.kind in _SAME_CAUSE:
+            if defect.attributes.get("needs") == "order":
+                key = ("order", defect.labels[0][0])  # of one loop
+            elif defect.kind in _SAME_CAUSE:
                 key = (defect.kind, self._statements.at(defect.span))
             first = found.get(key)
             found[key] = defect if first is None else _joined(first, defect)
@@ -81,8 +83,7 @@ class Classes:
         if loss == "carried":
             if not self._trace.inside(self._trace.operations[item.reader].frame, self._loop(origin).index):
                 return None
-            kept = item.via in ("index", "bound") or origin.type.kind == "int"
-            return "carried-index" if kept else "loop-carried-value"
+            return "carried-index" if origin.type.kind == "int" else "loop-carried-value"
         if loss == "mutated":
             if origin.name == "loop":
                 return "loop-result-used"
@@ -225,7 +226,7 @@ class Classes:
         attributes: dict[str, object] = {
             "variable": write.target if write is not None else "",
             "operation": spelled(operations[item.reader]),
-            "use": use("loop-carried-value", item.via, operations[item.reader]),
+            "use": "stored in another iteration than it is read in: their adjoints come in the wrong order",
             "needs": item.via,
             "loop": loop.kind,
             "active": True,

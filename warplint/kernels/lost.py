@@ -66,7 +66,7 @@ class LostValues:
         self._makeup = Makeup(trace, self._invariance)
         self._forward = trace.forward()
         self._elements = Elements(knowledge, trace, self._invariance)
-        self._order = Order(knowledge, trace, active, self._invariance, self._elements, self._forward)
+        self._order = Order(knowledge, trace, active, self._invariance, self._elements, self._makeup, self._forward)
         #: Conditions of branches that do nothing but leave a loop early, which is a defect of its own.
         self._left: set[int | None] = set()
         self._settled: dict[int, frozenset[int]] = {}

@@ -14,6 +14,7 @@ from warplint.kernels.elements import Elements
 from warplint.kernels.invariance import Invariance
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.losses import EFFECTS, Loss, Lost, Via
+from warplint.kernels.makeup import Makeup
 from warplint.kernels.trace import Operation, Trace
 
 EXTREMA = ("max", "min")
@@ -30,6 +31,7 @@ class Order:
         active: Activity,
         invariance: Invariance,
         elements: Elements,
+        makeup: Makeup,
         forward: frozenset[int],
     ) -> None:
         self._knowledge = knowledge
@@ -37,6 +39,7 @@ class Order:
         self._active = active
         self._invariance = invariance
         self._elements = elements
+        self._makeup = makeup
         self._forward = forward
 
     def find(self) -> Iterator[Lost]:
@@ -94,7 +97,7 @@ class Order:
         for frame in sorted(self._forward):
             for load, store in self._elements.shared(frame):
                 if self._works(store) and self._active.active(load) and self._differ(load, store, frame):
-                    yield Lost(Loss("reordered", frame, store), load, load, "order", operations[load].span)
+                    yield Lost(Loss("reordered", frame, store), load, load, "turn", operations[load].span)
 
     def _differ(self, load: int, store: int, loop: int) -> bool:
         """Whether iterations do different things to the array that they store and load."""
@@ -121,6 +124,8 @@ class Order:
             return not all(self._invariance.holds(at, loop) for at in operation.operands[1:])
         if operation.name == "load":
             return not self._invariance.holds(index, loop)
+        if self._is_resolved(operation):
+            return any(self._varies(part, loop, seen, array) for part in self._makeup.of(operation))
         if operation.name == "call":  # the func may load elements itself
             return not all(self._invariance.holds(at, loop) for at in operation.operands)
         for position in activity.receives(self._knowledge, operation):
@@ -148,6 +153,10 @@ class Order:
                     and not all(self._invariance.holds(at, loop) for at in operands[1:-1])
                 ):
                     return True
+                continue
+            if self._is_resolved(operation):
+                if reached.intersection(self._makeup.of(operation)):
+                    reached.add(operation.index)
                 continue
             for position in activity.receives(self._knowledge, operation):
                 if operands[position] not in reached:
@@ -264,8 +273,10 @@ class Order:
         visited.add(index)
         if index == head:
             return True, index
-        if operation.name in ("copy",):
+        if operation.name == "copy":
             return self._sum(operation.operands[0], head, loop, visited)
+        if self._is_resolved(operation) and len(self._makeup.of(operation)) == 1:
+            return self._sum(self._makeup.of(operation)[0], head, loop, visited)
         if operation.name in ("phi", "where"):
             for operand in operation.operands[1:]:
                 pure, reader = self._sum(operand, head, loop, visited)
@@ -305,7 +316,12 @@ class Order:
             return set()
         if operation.name == "loop" and operation.detail == loop:
             return {index}
-        found: set[int] = set()
-        for position in activity.receives(self._knowledge, operation):
-            found |= self._carried(operation.operands[position], loop, seen)
-        return found
+        if self._is_resolved(operation):
+            sources = self._makeup.of(operation)
+        else:
+            sources = tuple(operation.operands[at] for at in activity.receives(self._knowledge, operation))
+        return set().union(*(self._carried(source, loop, seen) for source in sources))
+
+    def _is_resolved(self, operation: Operation) -> bool:
+        """Whether the operation takes a component of which it is known what it is made of."""
+        return operation.name == "extract" and operation.operands[0] not in self._makeup.of(operation)

@@ -46,7 +46,7 @@ _DESCRIBED = {
 #: What happens to an adjoint, by what a lost value was read as; ``{}`` is what reads a number.
 _CARRIED: dict[Via, str] = {
     "value": "read by {}, whose adjoint needs the lost value",
-    "index": "read as an index: the adjoint goes to another element",
+    "index": "says which element is meant: the adjoint goes to another one",
     "condition": "decides a branch, which the reverse sweep decides anew with another value",
     "bound": "says when a loop ends: the reverse sweep runs another number of iterations",
     "order": "changes in every iteration: the adjoints of the iterations come in the wrong order",
