@@ -22,7 +22,13 @@ def run(tmp_path: Path) -> Run:
 
 
 def swept(*launches: str, before: str = f"{KEPT}  # expect: WP405") -> str:
-    lines = [before, "with tape:", *(f"    {line}" for line in launches), "tape.backward(loss)", "print(x.grad.numpy())"]
+    lines = [
+        before,
+        "with tape:",
+        *(f"    {line}" for line in launches),
+        "tape.backward(loss)",
+        "print(x.grad.numpy())",
+    ]
     return "\n".join(lines)
 
 
@@ -45,7 +51,9 @@ def test_the_flag_is_set_on_the_array_later(run: Run) -> None:
     run(swept(SQUARE, "wp.launch(halve, dim=n, inputs=[x, kept])", SUM, before=later))
 
 
-@pytest.mark.parametrize("second", ["wp.launch(add, dim=n, inputs=[x, kept])", "wp.launch(square, dim=n, inputs=[kept, a])"])
+@pytest.mark.parametrize(
+    "second", ["wp.launch(add, dim=n, inputs=[x, kept])", "wp.launch(square, dim=n, inputs=[kept, a])"]
+)
 def test_one_store(run: Run, second: str) -> None:
     run(swept(SQUARE, second, SUM, before=KEPT))
 

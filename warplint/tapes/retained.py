@@ -60,9 +60,7 @@ def _whole(record: Launched | Copied) -> bool:
     )
 
 
-def _fact(
-    trace: Trace, sweep: Sweep, first: Operation, second: Operation, array: ArrayValue, origins: Origins
-) -> Fact:
+def _fact(trace: Trace, sweep: Sweep, first: Operation, second: Operation, array: ArrayValue, origins: Origins) -> Fact:
     storage = array.storage
     labels = (
         Label(storage.site, f"{name_of(array)} keeps its gradient when it is stored to"),
