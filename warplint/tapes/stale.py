@@ -80,7 +80,7 @@ def _early(trace: Trace, sweep: Sweep, parameter: ArrayValue, read: int) -> Fact
         *called_from(place.stack, "called from here"),
         Label(sweep.backward.context.site, "the sweep that it is for comes later"),
     )
-    return _fact(sweep, parameter, place.site, place.definition, labels, "is used before `backward()` brings it", None)
+    return _fact(sweep, parameter, place.site, place.definition, labels, "comes with the `backward()` after it", None)
 
 
 def _zeroed(trace: Trace, sweep: Sweep, parameter: ArrayValue, zeroed: int, read: int) -> Fact:
@@ -93,7 +93,7 @@ def _zeroed(trace: Trace, sweep: Sweep, parameter: ArrayValue, zeroed: int, read
         Label(trace.records[zeroed].context.site, "it is zeroed before anything used it"),
     )
     program = programs.gradient(trace, sweep, (parameter,), frozenset(), read)
-    return _fact(sweep, parameter, place.site, place.definition, labels, "is zeroed before it is used here", program)
+    return _fact(sweep, parameter, place.site, place.definition, labels, "was zeroed before", program)
 
 
 def _fact(
