@@ -12,11 +12,13 @@ from warplint.source.project import Module, Project
 from warplint.tapes import (
     duplicates,
     entries,
+    housekeeping,
     lost,
     overwrites,
     recorded,
     repeats,
     retained,
+    seeding,
     severed,
     stale,
     windows,
@@ -49,7 +51,7 @@ class TapeAnalysis:
             self._note(module, trace)
             sweeps = recorded.sweeps(trace)
             actives = [activity(trace, sweep) for sweep in sweeps]
-            for fact in (
+            found = [
                 *severed.facts(trace, sweeps),
                 *windows.facts(trace, sweeps),
                 *overwrites.facts(trace, sweeps, actives),
@@ -58,7 +60,10 @@ class TapeAnalysis:
                 *stale.facts(trace, sweeps, actives),
                 *retained.facts(trace, sweeps, actives),
                 *duplicates.facts(trace, sweeps, actives),
-            ):
+                *seeding.facts(trace, sweeps, actives),
+            ]
+            told = {fact.location for fact in found}
+            for fact in (*found, *housekeeping.facts(trace, sweeps, told)):
                 key = (fact.kind, fact.location)
                 if key not in seen:
                     seen.add(key)

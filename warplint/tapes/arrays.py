@@ -91,7 +91,7 @@ def set_attribute(machine: Machine, array: ArrayValue, name: str, value: Value, 
             # from here on that memory is a gradient: reading it reads the gradient
             value.storage.owner, value.base = array.storage, array
             array.grad = value
-        machine.recorder.seeded(array, site)
+        machine.recorder.seeded(array, value, site)
 
 
 def item(machine: Machine, array: ArrayValue, index: Value, site: Location) -> Value:

@@ -17,29 +17,36 @@ from warplint.tapes.values import ArrayValue, Storage, is_plain
 def facts(trace: Trace, sweeps: list[Sweep], actives: list[Activity]) -> Iterator[Fact]:
     """The facts of one trace; ``actives`` are the activities of its sweeps."""
     for sweep, active in zip(sweeps, actives, strict=True):
-        if sweep.custom or len(sweep.operations) < 2:
+        if sweep.custom:
             continue
-        recorded = {position for position, _ in sweep.operations}
-        standing: dict[int, Launched] = {}
-        for position in range(sweep.operations[0][0], sweep.operations[-1][0] + 1):
-            record = trace.records[position]
-            if isinstance(record, Replayed):
-                standing.clear()
-            elif isinstance(record, (Filled, Escaped, ParameterUpdated)):
-                _changed(standing, {record.array.storage})
-            elif isinstance(record, (Launched, Copied)):
-                if isinstance(record, Launched) and position in recorded and _repeatable(record):
-                    first = next((place for place, old in standing.items() if same(old, record)), None)
-                    if first is not None:
-                        origins = _origins(active, position)
-                        near = position == first + 1 or _owned(record)
-                        if origins and near:
-                            yield _fact(trace, sweep, (first, standing[first]), (position, record), origins)
-                        continue
-                    _changed(standing, written(record))
-                    standing[position] = record
-                else:
-                    _changed(standing, written(record))
+        for first, second in repeated(trace, sweep):
+            origins = _origins(active, second[0])
+            if origins:
+                yield _fact(trace, sweep, first, second, origins)
+
+
+def repeated(trace: Trace, sweep: Sweep) -> Iterator[tuple[Operation, Operation]]:
+    """Pairs of recorded launches of which the second stores what the first has stored already."""
+    if len(sweep.operations) < 2:
+        return
+    recorded = {position for position, _ in sweep.operations}
+    standing: dict[int, Launched] = {}
+    for position in range(sweep.operations[0][0], sweep.operations[-1][0] + 1):
+        record = trace.records[position]
+        if isinstance(record, Replayed):
+            standing.clear()
+        elif isinstance(record, (Filled, Escaped, ParameterUpdated)):
+            _changed(standing, {record.array.storage})
+        elif isinstance(record, (Launched, Copied)):
+            repeatable = isinstance(record, Launched) and position in recorded and _repeatable(record)
+            first = next((place for place, old in standing.items() if same(old, record)), None) if repeatable else None
+            if first is not None:
+                if position == first + 1 or _owned(standing[first]):
+                    yield (first, standing[first]), (position, record)
+                continue
+            _changed(standing, written(record))
+            if isinstance(record, Launched) and repeatable:
+                standing[position] = record
 
 
 def _changed(standing: dict[int, Launched], changed: set[Storage]) -> None:
