@@ -20,6 +20,7 @@ COMMANDS = {
     "rules": "list the rules",
     "config": "print what is configured for a file, and where",
     "completion": "print a script that completes warplint in a shell",
+    "server": "talk to an editor (a language server on stdin and stdout)",
 }
 
 
@@ -231,6 +232,15 @@ def completion_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def server_parser() -> argparse.ArgumentParser:
+    """The parser of ``warplint server``."""
+    parser = Parser(
+        prog="warplint server", description="A language server on standard input and output; editors start it."
+    )
+    parser.add_argument("--stdio", action="store_true", help="what is done anyway; some editors say so")
+    return parser
+
+
 def asked(command: str, arguments: Sequence[str]) -> Asked:
     """What a command other than ``check`` is asked. Ends the run where that makes no sense."""
     parser = PARSERS[command]()
@@ -241,6 +251,8 @@ def asked(command: str, arguments: Sequence[str]) -> Asked:
         return Asked(given.rule, everything=given.all, symptom=given.symptom)
     if command == "completion":
         return Asked(given.shell)
+    if command == "server":
+        return Asked()
     as_json = given.output_format == "json"
     if command == "rules":
         return Asked(as_json=as_json)
@@ -254,6 +266,7 @@ PARSERS: dict[str, Callable[[], argparse.ArgumentParser]] = {
     "rules": rules_parser,
     "config": config_parser,
     "completion": completion_parser,
+    "server": server_parser,
 }
 
 

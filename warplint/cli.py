@@ -198,6 +198,17 @@ def _completion(given: Asked) -> int:
     return _ended(_write(script(str(given.about), parsers, COMMANDS)), ())
 
 
+def _server(given: Asked) -> int:
+    try:
+        from warplint.server.serving import main as serve
+    except ModuleNotFoundError as error:
+        if error.name not in ("pygls", "lsprotocol"):
+            raise
+        _say("the language server needs pygls and lsprotocol; install them with `pip install 'warplint[lsp]'`")
+        return FAILED
+    return serve()
+
+
 def _ended(written: bool, problems: Iterable[Problem]) -> int:
     """The exit status after ``problems`` were told."""
     from warplint.report.model import problem_line
@@ -214,6 +225,7 @@ _COMMANDS: dict[str, Callable[[Asked], int]] = {
     "config": _config,
     "explain": _explain,
     "rules": _rules,
+    "server": _server,
 }
 
 

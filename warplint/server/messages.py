@@ -76,6 +76,4 @@ def column(lines: Sequence[str], position: types.Position, encoding: Encoding) -
 
 def _range(plainly: Any) -> types.Range:
     start, end = plainly["start"], plainly["end"]
-    return types.Range(
-        types.Position(start["line"], start["character"]), types.Position(end["line"], end["character"])
-    )
+    return types.Range(types.Position(start["line"], start["character"]), types.Position(end["line"], end["character"]))
