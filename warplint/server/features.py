@@ -119,7 +119,7 @@ def _pull(server: Server) -> None:
         document, checked = answer
         number = f"{document.uri}#{document.answers}"
         if params.previous_result_id == number:
-            return types.RelatedUnchangedDocumentDiagnosticReport(number)
+            return types.RelatedUnchangedDocumentDiagnosticReport(result_id=number)
         return types.RelatedFullDocumentDiagnosticReport(server.diagnostics(checked), result_id=number)
 
     @feature(types.WORKSPACE_DIAGNOSTIC)
@@ -135,10 +135,12 @@ def _pull(server: Server) -> None:
             document, checked = answer
             number = f"{uri}#{document.answers}"
             if known.get(uri) == number:
-                reports.append(types.WorkspaceUnchangedDocumentDiagnosticReport(uri, number, document.version))
+                reports.append(types.WorkspaceUnchangedDocumentDiagnosticReport(uri, number, version=document.version))
             else:
                 items = server.diagnostics(checked)
-                reports.append(types.WorkspaceFullDocumentDiagnosticReport(uri, items, document.version, number))
+                reports.append(
+                    types.WorkspaceFullDocumentDiagnosticReport(uri, items, version=document.version, result_id=number)
+                )
         return types.WorkspaceDiagnosticReport(reports)
 
 
