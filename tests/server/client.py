@@ -49,6 +49,8 @@ class Client:
         self.pushed: dict[str, tuple[int | None, list[dict[str, Any]]]] = {}
         self.asked: list[dict[str, Any]] = []
         self.told: list[dict[str, Any]] = []
+        #: How much was said to the server.
+        self.steps = 0
         self._number = 0
         self._answers: dict[int, queue.Queue[dict[str, Any]]] = {}
         self._changed = threading.Condition()
@@ -100,10 +102,12 @@ class Client:
         self.process.stdin.flush()
 
     def notify(self, method: str, params: object) -> None:
+        self.steps += 1
         self._send({"method": method, "params": params})
 
     def request(self, method: str, params: object, timeout: float = 60) -> Any:
         self._number += 1
+        self.steps += 1
         answers = self._answers[self._number] = queue.Queue()
         self._send({"id": self._number, "method": method, "params": params})
         answer = answers.get(timeout=timeout)
