@@ -1,5 +1,5 @@
 """The language server: ``warplint server``.
 
-``serving`` is the only importer of pygls, and with ``messages`` of lsprotocol. Everything else here answers
-questions about a text and knows nothing of the protocol.
+``serving``, ``features`` and ``messages`` speak the protocol, with pygls and lsprotocol. Everything else here answers
+questions about a text and knows nothing of it.
 """

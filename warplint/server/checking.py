@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,9 +18,6 @@ from warplint.settings.configuration import NAMES, Configurations
 from warplint.settings.discovery import discover
 from warplint.settings.options import Selectors
 from warplint.source.project import Module, Project
-
-#: When a file was written, and how long it is; None where there is none.
-Stamp = "tuple[int, int] | None"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +81,8 @@ class Checker:
     """
 
     def __init__(self, root: Path, asked: Asked) -> None:
-        self._root = root
+        #: The folder.
+        self.root = root
         self._asked = asked
         self._before: dict[Path, _Before] = {}
         self._stamps: dict[Path, object] = {}
@@ -109,6 +106,11 @@ class Checker:
     def forget(self, path: Path) -> None:
         """Drop what is remembered of a file that was closed."""
         self._before.pop(path, None)
+
+    def uses(self, path: Path, other: Path) -> bool:
+        """Whether the answer about a file depends on another one."""
+        before = self._before.get(path)
+        return before is not None and other in before.others
 
     def look_again(self) -> None:
         """Files may have come, gone or changed on disk."""
@@ -205,7 +207,7 @@ class Checker:
         """A project for the next version of a file, and what stands for everything outside it."""
         unsaved = {other: data for other, data in contents.items() if other != path}
         if before is None:
-            project = open_project(import_roots([str(self._root)], [path], self._configurations))
+            project = open_project(import_roots([str(self.root)], [path], self._configurations))
             project.unsaved = unsaved
             return project, object()
         now = {other: _version(other, unsaved) for other in before.others}
@@ -222,8 +224,6 @@ class Checker:
         before = self._before.get(path)
         if before is not None and before.around is around and before.others.keys() != others.keys():
             around = object()  # what is visible has changed, and with it what was found there
-        elif before is None and others:
-            pass
         self._before[path] = _Before(project, memory, others, around)
 
 

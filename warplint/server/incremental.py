@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from warplint import kernels, tapes
 from warplint.analysis import FileAnalysis, Linted, Wanted, kernel_facts, tape_facts
@@ -17,6 +18,11 @@ from warplint.source.project import Definition, Module, Project
 
 #: How many entries of each kind are kept for a file, above those that its last version used.
 _SPARE = 200
+# Results of the tape analysis that are kept.
+_TAPES = 4
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 
 class Superseded(Exception):
@@ -55,14 +61,17 @@ class Memory:
 
     def trim(self, regions: int) -> None:
         """Forget what was not used for long; what was used last stands last."""
-        for kept in (self.words, self.facts, self.effects, self.agreed):
-            _trim(kept, 2 * regions + _SPARE)
-        _trim(self.tapes, 4)
+        most = 2 * regions + _SPARE
+        _trim(self.words, most)
+        _trim(self.facts, most)
+        _trim(self.effects, most)
+        _trim(self.agreed, most)
+        _trim(self.tapes, _TAPES)
 
 
-def _trim(kept: dict[object, object] | dict[str, Words], most: int) -> None:
+def _trim(kept: dict[Key, Value], most: int) -> None:
     for key in list(kept)[: max(0, len(kept) - most)]:
-        del kept[key]  # type: ignore[arg-type]
+        del kept[key]
 
 
 def analyse_again(

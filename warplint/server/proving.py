@@ -22,6 +22,8 @@ from warplint.ir.facts import Evidence
 
 # A run that takes longer than this is ended. A single probe has a limit of its own.
 _LONGEST = 900.0
+# How long it may take to end in order.
+_ENDING = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,8 @@ class Order:
     extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     kernels: tuple[str, ...] = ()
+    min_severity: str = "warning"
+    #: The folder for scripts that reproduce what was found.
     emit: str | None = None
 
 
@@ -55,36 +59,30 @@ async def ordered(order: Order, progress: Callable[[str], None]) -> Mapping[str,
     )
     assert process.stdin is not None and process.stdout is not None
     answer: Mapping[str, Any] | None = None
-    try:
+
+    async def talk() -> Mapping[str, Any] | None:
+        assert process.stdin is not None and process.stdout is not None
         process.stdin.write(json.dumps(asdict(order)).encode() + b"\n")
         await process.stdin.drain()
-        async with asyncio.timeout(_LONGEST) if sys.version_info >= (3, 11) else _Never():
-            while line := await process.stdout.readline():
-                said = json.loads(line)
-                if "progress" in said:
-                    progress(said["progress"])
-                else:
-                    answer = said
-    except (OSError, TimeoutError, ValueError):
+        while line := await process.stdout.readline():
+            said: Mapping[str, Any] = json.loads(line)
+            if "progress" not in said:
+                return said
+            progress(str(said["progress"]))
         return None
+
+    try:
+        answer = await asyncio.wait_for(talk(), _LONGEST)
+    except (OSError, asyncio.TimeoutError, ValueError):
+        pass
     finally:
         process.stdin.close()  # it ends by itself, if it has not
-        if process.returncode is None:
-            try:
-                await asyncio.wait_for(asyncio.shield(process.wait()), 0.5 if answer is None else 5)
-            except (TimeoutError, asyncio.TimeoutError, asyncio.CancelledError):
+        try:
+            await asyncio.wait_for(process.wait(), _ENDING)
+        except (asyncio.TimeoutError, asyncio.CancelledError):
+            if process.returncode is None:
                 process.kill()
     return answer
-
-
-class _Never:
-    """No limit, where Python is too old to know one."""
-
-    async def __aenter__(self) -> None:
-        return None
-
-    async def __aexit__(self, *_: object) -> None:
-        return None
 
 
 def evidence_of(said: Mapping[str, Any]) -> Evidence:
@@ -156,7 +154,7 @@ def _of_findings(order: Order) -> dict[str, object]:
         probe=True,
         device=order.device,
         show_refuted=True,
-        min_severity="info",
+        min_severity=order.min_severity,
         emit_probe=order.emit,
         jobs=1,
     )

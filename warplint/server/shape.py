@@ -47,7 +47,8 @@ class Shape:
         """``known`` holds the words of regions by their texts, and gets those that are new."""
         self.module = module
         self.regions = module.regions
-        self.texts = [module.region_text(region) for region in self.regions]
+        # A region goes on to the next one: how far away that is does not matter.
+        self.texts = [module.region_text(region).rstrip() for region in self.regions]
         self.index = {region.line: number for number, region in enumerate(self.regions)}
         self.words: list[Words] = []
         for region, text in zip(self.regions, self.texts, strict=True):
