@@ -22,6 +22,7 @@ COMMANDS = {
     "new-rule": "make a rule file of your own and its examples",
     "test-rules": "try rules of your own on their examples",
     "completion": "print a script that completes warplint in a shell",
+    "server": "talk to an editor (a language server on stdin and stdout)",
 }
 
 
@@ -77,7 +78,10 @@ def check_parser() -> argparse.ArgumentParser:
     findings = parser.add_argument_group("findings")
     levels = "|".join(SEVERITIES)
     findings.add_argument(
-        "--min-severity", choices=SEVERITIES, default="warning", metavar=levels, help="list these and worse (warning)"
+        "--min-severity",
+        choices=SEVERITIES,
+        metavar=levels,
+        help="list these and worse (warning; info in json and jsonl)",
     )
     findings.add_argument(
         "--fail-on", choices=FAIL_ON, metavar=f"{levels}|never", help="exit status 1 for these and worse (warning)"
@@ -266,6 +270,15 @@ def completion_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def server_parser() -> argparse.ArgumentParser:
+    """The parser of ``warplint server``."""
+    parser = Parser(
+        prog="warplint server", description="A language server on standard input and output; editors start it."
+    )
+    parser.add_argument("--stdio", action="store_true", help="what is done anyway; some editors say so")
+    return parser
+
+
 def asked(command: str, arguments: Sequence[str]) -> Asked:
     """What a command other than ``check`` is asked. Ends the run where that makes no sense."""
     parser = PARSERS[command]()
@@ -280,6 +293,8 @@ def asked(command: str, arguments: Sequence[str]) -> Asked:
         return Asked(given.name, folder=given.dir, fact=given.fact, code=given.id)
     if command == "test-rules":
         return Asked(folder=given.dir, probe=not given.no_probe, device=given.device)
+    if command == "server":
+        return Asked()
     as_json = given.output_format == "json"
     if command == "rules":
         return Asked(as_json=as_json)
@@ -295,6 +310,7 @@ PARSERS: dict[str, Callable[[], argparse.ArgumentParser]] = {
     "new-rule": new_rule_parser,
     "test-rules": own_rules_parser,
     "completion": completion_parser,
+    "server": server_parser,
 }
 
 

@@ -227,6 +227,17 @@ def _completion(given: Asked) -> int:
     return _ended(_write(script(str(given.about), parsers, COMMANDS)), ())
 
 
+def _server(given: Asked) -> int:
+    try:
+        from warplint.server.serving import main as serve
+    except ModuleNotFoundError as error:
+        if error.name not in ("pygls", "lsprotocol"):
+            raise
+        _say("the language server needs pygls and lsprotocol; install them with `pip install 'warplint[lsp]'`")
+        return FAILED
+    return serve()
+
+
 def _ended(written: bool, problems: Iterable[Problem]) -> int:
     """The exit status after ``problems`` were told."""
     from warplint.report.model import problem_line
@@ -245,6 +256,7 @@ _COMMANDS: dict[str, Callable[[Asked], int]] = {
     "new-rule": _new_rule,
     "rules": _rules,
     "test-rules": _test_rules,
+    "server": _server,
 }
 
 

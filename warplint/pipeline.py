@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 # Some of these are in every comment that suppresses something.
 _COMMENT_WORDS = ("warplint", "Warplint", "WARPLINT", "noqa", "NOQA", "NoQA", "Noqa")
 
+# Programs choose for themselves what they show.
+_FOR_PROGRAMS = ("json", "jsonl")
+
 #: Called with what is being done.
 Progress = Callable[[str], None]
 
@@ -82,7 +85,7 @@ def run(options: Options, stdin: bytes | None = None, progress: Progress = lambd
 
     # 3. What is in them.
     progress(f"reading {len(files)} files")
-    project = open_project(_import_roots(named, files, configurations))
+    project = open_project(import_roots(named, files, configurations))
     analyses = analyse_files(files, project, contents, options.jobs or available_cpus(), selection.wanted)
 
     # 4. What the rules make of it.
@@ -90,16 +93,8 @@ def run(options: Options, stdin: bytes | None = None, progress: Progress = lambd
 
     texts = _texts(analyses, project, contents)
     suppressed = 0
-    # Few files hold comments for us, and reading comments takes more than the rest of a small run.
-    if options.ignores and any(word in text for text in texts.values() for word in _COMMENT_WORDS):
-        from warplint.suppressing import UNUSED, suppress
-
-        outcome = suppress(findings, texts, selection.looked_for)
-        suppressed = len(outcome.suppressed)
-        # What was not read to its end may hold what a comment is for.
-        broken = {analysis.path for analysis in analyses if analysis.problems}
-        facts = [fact for fact in outcome.facts if fact.kind != UNUSED or fact.location.path not in broken]
-        findings = in_order([*outcome.kept, *selection.findings(facts)])
+    if options.ignores:
+        findings, suppressed = unsuppressed(findings, analyses, texts, selection)
     baseline, everything = None, findings
     if options.baseline is not None:
         from warplint.baseline import Baseline
@@ -109,11 +104,12 @@ def run(options: Options, stdin: bytes | None = None, progress: Progress = lambd
 
     # 5. Whether it is so.
     clock.append(time.monotonic())
-    listed = [finding for finding in findings if at_least(finding.severity, options.min_severity)]
+    least = options.min_severity or ("info" if options.output_format in _FOR_PROGRAMS else "warning")
+    listed = [finding for finding in findings if at_least(finding.severity, least)]
     rules = selection.rules_of(listed)
     probed = _probed(listed, rules, project, options, configurations, progress)
 
-    unlisted = [finding for finding in findings if not at_least(finding.severity, options.min_severity)]
+    unlisted = [finding for finding in findings if not at_least(finding.severity, least)]
     if baseline is not None:
         looked_for = {path: selection.looked_for(path)[1] for path in texts if path != stdin_path}
         standing = [finding for finding in probed if finding.evidence.verdict != "refuted"]
@@ -154,6 +150,23 @@ def run(options: Options, stdin: bytes | None = None, progress: Progress = lambd
     failed = any(_fails(finding, options, configurations) for finding in (*report.standing, *unlisted))
     account = _account(files, configurations, clock)
     return Outcome(report, tracebacks, failed, account)
+
+
+def unsuppressed(
+    findings: list[Finding], analyses: Iterable[FileAnalysis], texts: Mapping[Path, str], selection: RuleSelection
+) -> tuple[list[Finding], int]:
+    """What comments in the linted files leave of ``findings``, with findings about the comments themselves; and how
+    many they took away."""
+    # Few files hold comments for us, and reading comments takes more than the rest of a small run.
+    if not any(word in text for text in texts.values() for word in _COMMENT_WORDS):
+        return findings, 0
+    from warplint.suppressing import UNUSED, suppress
+
+    outcome = suppress(findings, texts, selection.looked_for)
+    # What was not read to its end may hold what a comment is for.
+    broken = {analysis.path for analysis in analyses if analysis.problems}
+    facts = [fact for fact in outcome.facts if fact.kind != UNUSED or fact.location.path not in broken]
+    return in_order([*outcome.kept, *selection.findings(facts)]), len(outcome.suppressed)
 
 
 def _account(files: Iterable[Path], configurations: Configurations, clock: Sequence[float]) -> tuple[str, ...]:
@@ -304,7 +317,7 @@ def _common_folder(paths: Iterable[str]) -> Path:
         return Path.cwd()
 
 
-def _import_roots(named: Iterable[str], files: Iterable[Path], configurations: Configurations) -> tuple[Path, ...]:
+def import_roots(named: Iterable[str], files: Iterable[Path], configurations: Configurations) -> tuple[Path, ...]:
     """Where absolute imports are looked for, besides each file's own package: the ``src`` folders of what governs the
     files, else the folder of the configuration, the current folder and those named, each with its ``src``."""
     candidates: list[str] = []

@@ -69,8 +69,9 @@ def test_what_the_sweeps_of_good_programs_leave_agrees_with_differences(
     programs = [name for name, (_, example) in written.items() if not example.bad and "wp.Tape(" in example.code]
     errors = {name: sweep_errors(folder / name) for name in programs}
     assert {name for name, found in errors.items() if found and max(found) >= 2e-3} == set()
-    # Only the one that changes its weights on the way cannot be compared.
-    assert [name for name, found in errors.items() if not found] == ["wp402_1_good.py"]
+    # One changes its weights on the way, the others sweep from seeds that they are given or make.
+    unmeasured = {"wp402_1_good.py", "wp407_1_good.py", "wp407_2_good.py", "wp408_1_good.py"}
+    assert {name for name, found in errors.items() if not found} == unmeasured
 
 
 def test_the_comparison_of_sweeps_sees_what_is_wrong(folder: Path, written: dict[str, tuple[Rule, Example]]) -> None:

@@ -43,6 +43,7 @@ _WHERE: dict[str, object] = {
     "propertyNames": _whole(ATTRIBUTE.pattern),
     "additionalProperties": _CONDITION,
 }
+
 _PROPERTIES: dict[str, object] = {
     "id": {
         "description": "Capital letters and three digits; WP is taken.",
@@ -89,7 +90,7 @@ _PROPERTIES: dict[str, object] = {
     },
     "enabled": {"description": "Whether the rule applies without being selected.", "type": "boolean"},
     "cases": {
-        "description": "Facts that weigh differently; the first that holds counts.",
+        "description": "What is different where more is known of the fact; the first case that holds counts.",
         "type": "array",
         "items": {
             **_mapping(
@@ -97,7 +98,7 @@ _PROPERTIES: dict[str, object] = {
                     "where": _WHERE,
                     "severity": {"enum": list(SEVERITIES)},
                     "confidence": {"enum": list(CONFIDENCES)},
-                    "enabled": {"description": "False: only where the rule is selected by itself.", "type": "boolean"},
+                    "enabled": {"type": "boolean"},
                 },
                 ("where",),
             ),

@@ -24,6 +24,7 @@ from warplint.kernels.relevant import Relevant
 from warplint.kernels.summaries import Summaries, effect_summary
 from warplint.kernels.trace import Trace
 from warplint.source.project import Definition, Module, Project
+from warplint.source.regions import Region
 
 
 class Analysis:
@@ -36,9 +37,13 @@ class Analysis:
         self._relevant = Relevant(project, self.knowledge.decorations)
         self._effects: dict[tuple[object, str, int], EffectSummary | None] = {}
 
-    def module(self, module: Module) -> Iterator[Fact]:
-        """The facts of every kernel and func in a module."""
-        for region in self._relevant.regions(module):
+    def regions(self, module: Module) -> Iterator[Region]:
+        """The regions of a module that can hold a fact, in order."""
+        return self._relevant.regions(module)
+
+    def module(self, module: Module, only: Region | None = None) -> Iterator[Fact]:
+        """The facts of every kernel and func in a module, or in one of its ``regions``."""
+        for region in self.regions(module) if only is None else (only,):
             for definition in module.within(region):
                 role = self.knowledge.decorations.role(definition)
                 if role in ("kernel", "func"):
@@ -133,15 +138,23 @@ def analysis(project: Project) -> Analysis:
 
 
 def analyse(
-    project: Project, module: Module, uses: Mapping[tuple[FilePath, str], KernelUse] | None = None
+    project: Project,
+    module: Module,
+    uses: Mapping[tuple[FilePath, str], KernelUse] | None = None,
+    only: Region | None = None,
 ) -> Iterable[Fact]:
-    """The facts of every kernel and func in ``module``.
+    """The facts of every kernel and func in ``module``, or in the region ``only`` of it.
 
     ``uses`` says how host code uses kernels (by path and qualified name); pass the same for every module of a project.
     """
     found = analysis(project)
     found.knowledge.uses = uses or {}
-    return found.module(module)
+    return found.module(module, only)
+
+
+def relevant_regions(project: Project, module: Module) -> Iterable[Region]:
+    """The regions of a module that can hold a fact about a kernel or func, in order."""
+    return analysis(project).regions(module)
 
 
 def effects(project: Project, definition: Definition) -> EffectSummary | None:

@@ -11,8 +11,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from warplint.kernels import builtins
+from warplint.kernels.invariance import Invariance
 from warplint.kernels.knowledge import Knowledge
-from warplint.kernels.layout import parts
+from warplint.kernels.makeup import Makeup
 from warplint.kernels.trace import Operation, Trace
 from warplint.source.project import Definition
 
@@ -81,6 +82,7 @@ def _forward(
     differentiable = knowledge.types.differentiable
     operations = trace.operations
     scratch: set[int] = set()
+    makeup = Makeup(trace, Invariance(trace))
     changed = True
     while changed:
         changed = False
@@ -113,7 +115,7 @@ def _forward(
                     operation.type
                 )
                 if found and name == "extract":
-                    found = any(varied[part] for part in parts(trace, operation))
+                    found = any(varied[part] for part in makeup.of(operation))
             if found:
                 varied[index] = 1
                 changed = True

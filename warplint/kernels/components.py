@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from warplint.kernels.activity import Activity
+from warplint.kernels.invariance import Invariance
 from warplint.kernels.layout import flat, overlap
 from warplint.kernels.trace import Component, Insert, Operation, Trace
 
@@ -28,6 +29,7 @@ class Components:
     def __init__(self, trace: Trace, active: Activity) -> None:
         self._trace = trace
         self._active = active
+        self._invariance = Invariance(trace)
 
     def find(self) -> Iterator[Overwrite]:
         """All stores over a differentiable component, in order."""
@@ -86,7 +88,7 @@ class Components:
         for part in component:
             if isinstance(part, tuple) and part[0] == "value":
                 source = self._trace.operations[int(part[1])]
-                if self._trace.inside(source.frame, loop):
+                if not self._invariance.holds(source.index, loop):
                     return None  # another component in the next iteration
         return self._search(operation.operands[1], component, frame, seen)
 

@@ -1,46 +1,8 @@
-"""Where the components of composites lie, and which values a component consists of."""
+"""Where the components of composites and the members of structs lie."""
 
 from __future__ import annotations
 
-from math import prod
-
-from warplint.kernels.trace import Component, Insert, Operation, Trace
-
-
-def parts(trace: Trace, extract: Operation) -> tuple[int, ...]:
-    """The values that an extracted component consists of, as far as that can be told; else the whole composite."""
-    component = extract.detail
-    index = extract.operands[0]
-    found: tuple[int, ...] = ()
-    while isinstance(component, tuple):
-        operation = trace.operations[index]
-        if operation.name in ("insert", "insert_add"):
-            insert = operation.detail
-            assert isinstance(insert, Insert)
-            relation = overlap(insert.component, component)
-            if relation == "unknown" or (relation == "same" and insert.component != component):
-                break
-            if relation == "same":
-                found = (*found, operation.operands[-1])
-                if operation.name == "insert":
-                    return found
-        elif operation.name == "construct":
-            sizes = operation.type.shape
-            positions = flat(component, sizes) if sizes else None
-            scalars = not any(trace.operations[part].type.is_composite for part in operation.operands)
-            if scalars and positions is not None and len(operation.operands) in (0, prod(sizes)):
-                return (*found, *(operation.operands[at] for at in positions if operation.operands))
-            break
-        elif operation.name == "field":
-            held = member(trace, operation)
-            if trace.operations[held].type.kind == "struct":
-                break
-            index = held
-            continue
-        elif operation.name != "copy":
-            break
-        index = operation.operands[0]
-    return (*found, index)
+from warplint.kernels.trace import Component, Operation, Trace
 
 
 def member(trace: Trace, field: Operation) -> int:

@@ -36,10 +36,13 @@ from warplint.kernels.invariance import Invariance
 from warplint.kernels.jumps import Jumps
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.losses import EFFECTS, Loss, Lost, Via
+from warplint.kernels.makeup import Makeup
 from warplint.kernels.order import CHOICES, EXTREMA, Order
 from warplint.kernels.trace import Frame, Insert, Operation, Trace
 from warplint.source.project import Definition
 
+#: Operations whose further operands are indices; the value that an ``insert`` stores is read by none of its adjoints.
+_INDEXED = frozenset({"load", "view", "extract", "insert", "insert_add"})
 _LOSING = EFFECTS | {"insert", "insert_add", "call"}
 
 
@@ -60,9 +63,12 @@ class LostValues:
         self._stale = [0] * count
         self._direct = [0] * count
         self._invariance = Invariance(trace)
+        self._makeup = Makeup(trace, self._invariance)
         self._forward = trace.forward()
         self._elements = Elements(knowledge, trace, self._invariance)
-        self._order = Order(knowledge, trace, active, self._invariance, self._elements, self._forward)
+        self._order = Order(knowledge, trace, active, self._invariance, self._elements, self._makeup, self._forward)
+        #: Conditions of branches that do nothing but leave a loop early, which is a defect of its own.
+        self._left: set[int | None] = set()
         self._settled: dict[int, frozenset[int]] = {}
 
     def find(self) -> Iterator[Lost]:
@@ -71,12 +77,14 @@ class LostValues:
         if not any(frame.is_loop for frame in trace.frames) and not self._possible():
             return
         self._spread()
+        cut = list(Jumps(self._knowledge, trace, self._active, self._forward).find())
+        self._left = {trace.frames[trace.operations[item.loss.origin].frame].condition for item in cut}
         for operation in trace.operations:
             yield from self._of(operation)
         yield from self._bounds()
         yield from self._order.find()
         yield from self._order.arrays()
-        yield from Jumps(self._knowledge, trace, self._active, self._forward).find()
+        yield from cut
 
     def _possible(self) -> bool:
         """Whether anything in a body without dynamic loops can lose a value."""
@@ -147,24 +155,7 @@ class LostValues:
             return (layout.member(self._trace, operation),)
         if operation.name != "extract":
             return operation.operands
-        parts = layout.parts(self._trace, operation)
-        source = self._trace.operations[parts[-1]] if parts else None
-        if source is not None and source.name == "loop" and self._untouched(source, operation.detail):
-            parts = (*parts[:-1], source.operands[0])
-        return (*parts, *operation.operands[1:])
-
-    def _untouched(self, head: Operation, component: object) -> bool:
-        """Whether the loop stores only other components of the composite that it carries."""
-        if len(head.operands) < 2 or not isinstance(component, tuple):
-            return False
-        operation = self._trace.operations[head.operands[1]]
-        while operation.name in ("insert", "insert_add"):
-            insert = operation.detail
-            assert isinstance(insert, Insert)
-            if layout.overlap(insert.component, component) != "apart":
-                return False
-            operation = self._trace.operations[operation.operands[0]]
-        return operation.index == head.index
+        return self._makeup.of(operation)
 
     def _replayed_late(self, operation: Operation, bits: int) -> int:
         """The losses among ``bits`` that have happened when the reverse sweep runs the operation's loop again."""
@@ -219,7 +210,7 @@ class LostValues:
             for at in activity.needs(self._knowledge, operation, position):
                 if operation.name == "dot" and operands[0] == operands[1] and self._constant_part(operands[0]):
                     continue
-                if operation.name in ("load", "view") or (operation.name == "extract" and at > 0):
+                if at > 0 and operation.name in _INDEXED:
                     via: Via = "index"
                 elif operation.name in ("phi", "where", "select") and at == 0:
                     via = "condition"
@@ -309,7 +300,7 @@ class LostValues:
         for frame in self._trace.around(operation.frame):
             if frame.condition is not None and frame.kind in ("branch", "rest"):
                 # the test of a ``while`` is evaluated anew before each iteration of the reverse sweep
-                if self._is_loop_test(frame):
+                if self._is_loop_test(frame) or (frame.kind == "rest" and frame.condition in self._left):
                     continue
                 yield from self._lost(operation.index, frame.condition, "condition", frame.span)
 
@@ -348,4 +339,17 @@ class LostValues:
                 self._trace.operations[reader].frame, self._trace.operations[loss.overwriter].frame
             ):
                 continue
-            yield Lost(loss, reader, value, via, place or self._trace.operations[reader].span)
+            span = place or self._trace.operations[reader].span
+            yield Lost(loss, reader, value, via, self._narrowed(value, low, span) if via == "condition" else span)
+
+    def _narrowed(self, condition: int, loss: int, place: Span) -> Span:
+        """The part of a condition that reads a lost value."""
+        operation = self._trace.operations[condition]
+        while operation.name == "logic":
+            parts = [self._trace.operations[at] for at in operation.operands]
+            operation = next(
+                (part for part in parts if (self._stale[part.index] | self._direct[part.index]) & loss), operation
+            )
+            if operation not in parts:
+                break
+        return operation.span if place.covers(operation.span) else place

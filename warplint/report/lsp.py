@@ -8,11 +8,22 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 from warplint.ir.facts import Finding, Severity
 from warplint.ir.spans import Location, file_and_cell
 from warplint.report.as_json import evidence, plain
 from warplint.report.model import Lines, Report, evidence_line
+
+#: The units in which an editor may count columns.
+Encoding = Literal["utf-8", "utf-16", "utf-32"]
+
+# How to encode, what to do with surrogates that stand alone, and bytes a unit.
+_UNITS: dict[Encoding, tuple[str, str, int]] = {
+    "utf-8": ("utf-8", "surrogatepass", 1),
+    "utf-16": ("utf-16-le", "surrogatepass", 2),
+    "utf-32": ("utf-32-le", "surrogatepass", 4),
+}
 
 # LSP's DiagnosticSeverity.
 _SEVERITIES: dict[Severity, int] = {"error": 1, "warning": 2, "info": 3}
@@ -33,17 +44,17 @@ def uri(path: Path) -> str:
     return file_and_cell(path)[0].absolute().as_uri()
 
 
-def diagnostic(finding: Finding, lines: Lines) -> dict[str, object]:
-    """One LSP ``Diagnostic``."""
+def diagnostic(finding: Finding, lines: Lines, encoding: Encoding = "utf-16") -> dict[str, object]:
+    """One LSP ``Diagnostic``, whose columns count units of ``encoding``."""
     return {
-        "range": position_range(finding.location, lines),
+        "range": position_range(finding.location, lines, encoding),
         "severity": _SEVERITIES[finding.severity],
         "code": finding.rule,
         "source": "warplint",
         "message": f"{finding.message}\n{evidence_line(finding)}",
         "relatedInformation": [
             {
-                "location": {"uri": uri(label.location.path), "range": position_range(label.location, lines)},
+                "location": {"uri": uri(label.location.path), "range": position_range(label.location, lines, encoding)},
                 "message": label.text,
             }
             for label in finding.fact.labels
@@ -57,14 +68,14 @@ def diagnostic(finding: Finding, lines: Lines) -> dict[str, object]:
     }
 
 
-def position_range(location: Location, lines: Lines) -> dict[str, object]:
-    """A span as LSP counts: from 0, columns in UTF-16 code units."""
-    text, span = lines(location.path), location.span
+def position_range(location: Location, lines: Lines, encoding: Encoding = "utf-16") -> dict[str, object]:
+    """A span as LSP counts: from 0, columns in units of ``encoding``."""
+    text, span, unit = lines(location.path), location.span, _UNITS[encoding]
 
     def position(line: int, column: int) -> dict[str, int]:
         before = text[line - 1][: column - 1] if line <= len(text) else ""
         # What lies outside the text (a file that changed meanwhile) is counted as plain characters.
         beyond = column - 1 - len(before)
-        return {"line": line - 1, "character": len(before.encode("utf-16-le", "surrogatepass")) // 2 + beyond}
+        return {"line": line - 1, "character": len(before.encode(*unit[:2])) // unit[2] + beyond}
 
     return {"start": position(span.line, span.column), "end": position(span.end_line, span.end_column)}

@@ -112,7 +112,15 @@ class Module:
             found = self._read[region.line] = statements or ()
         return found
 
-    def into(self, project: Project, again: frozenset[int]) -> Module:
+    def take(self, before: Module) -> None:
+        """Take over the statements of those regions that an earlier version of the file has at the same lines."""
+        known = {region.line: region for region in before.regions if before._read.get(region.line)}
+        for region in self.regions:
+            old = known.get(region.line)
+            if old is not None and before.region_text(old) == self.region_text(region):
+                self._read[region.line] = before._read[region.line]
+
+    def into(self, project: Project, again: frozenset[int] = frozenset()) -> Module:
         """This module in another project, with the regions whose first lines are in ``again`` to be read again."""
         kept = {line: statements for line, statements in self._read.items() if line not in again}
         module = Module(project, self.path, self.name, self.text, self.regions, kept)

@@ -6,7 +6,7 @@ import builtins
 import math
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Union
@@ -126,6 +126,8 @@ class Project:
         self._members: dict[tuple[Path, str], Resolved] = {}
         #: What analyses keep for as long as the project lives, by their own keys.
         self.kept: dict[object, object] = {}
+        #: What stands for files that are not read from disk: the texts in an editor.
+        self.unsaved: Mapping[Path, bytes] = {}
         #: The regions that could not be read, in the order they were met.
         self.problems: list[Problem] = []
 
@@ -187,12 +189,36 @@ class Project:
         project = Project(self._reader, self._roots, self._precise_reader, self._precise | precise)
         project._found = self._found
         project._package_roots = self._package_roots
+        project.unsaved = self.unsaved
         project.problems = list(self.problems)
         for path, module in self._modules.items():
             if isinstance(module, Module):
                 module = module.into(project, frozenset(again.get(path, ())))
             project._modules[path] = module
         return project
+
+    def after(self, changed: Collection[Path], imports_hold: bool = True) -> Project:
+        """The same modules in a new project, but for those that ``changed``, which are to be loaded again.
+
+        Nothing that an analysis kept comes along. Without ``imports_hold``, files may have come or gone since, so that
+        imports are looked for again.
+        """
+        project = Project(self._reader, self._roots, self._precise_reader, self._precise)
+        project.unsaved = self.unsaved
+        if imports_hold:
+            project._found = self._found
+            project._package_roots = self._package_roots
+        for path, module in self._modules.items():
+            if path not in changed:
+                project._modules[path] = module.into(project) if isinstance(module, Module) else module
+        return project
+
+    def replace(self, before: Module, data: bytes) -> Module | Problem:
+        """Load the next version of a module, whose regions that stand as they were are not read again."""
+        found = self.load(before.path, data)
+        if isinstance(found, Module) and found.unread:
+            found.take(before)
+        return found
 
     # --- modules ---
 
@@ -204,6 +230,7 @@ class Project:
         return known
 
     def _load(self, path: Path, data: bytes | None) -> Module | Problem:
+        data = self.unsaved.get(path) if data is None else data
         contents = read_bytes(path) if data is None else data
         if isinstance(contents, Problem):
             return contents

@@ -12,7 +12,7 @@ from typing import Literal, Union
 
 from warplint.ir.facts import Fact, Label
 from warplint.ir.programs import TapeProgram
-from warplint.tapes import programs
+from warplint.tapes import duplicates, programs
 from warplint.tapes.active import Activity, Edge, Origins
 from warplint.tapes.recorded import Operation, Sweep
 from warplint.tapes.stories import called_from, launch_name, name_of, plain_name
@@ -54,8 +54,11 @@ def facts(trace: Trace, sweeps: list[Sweep], actives: list[Activity]) -> Iterato
         if sweep.custom or not sweep.operations or again:
             continue  # what a second sweep finds is another mistake
         seen: set[int] = set()
+        same: set[int] | None = None
         for found in _overwrites(trace, sweep, active):
-            if found.write[0] not in seen:
+            if same is None:  # what a launch that is made again stores is what was there
+                same = {second[0] for _, second in duplicates.repeated(trace, sweep)}
+            if found.write[0] not in seen | same:
                 seen.add(found.write[0])
                 yield _fact(trace, sweep, found)
 

@@ -294,6 +294,7 @@ def _allocate(record: Allocated) -> ir.Allocate:
         name=storage.name,
         like=storage.like,
         values=storage.values,
+        retains=storage.retains,
     )
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from warplint.ir.programs import DefinitionRef
 from warplint.ir.spans import Location
 from warplint.tapes.trace import (
     Allocated,
     BackwardRun,
+    Bound,
     Context,
     Copied,
     CustomAdjoint,
     Escaped,
     Filled,
+    Flagged,
     GradientRead,
     GradientSeeded,
     GradientZeroed,
@@ -20,11 +24,12 @@ from warplint.tapes.trace import (
     ParameterUpdated,
     Record,
     Replayed,
+    Scaled,
     TapeBegan,
     TapeEnded,
     Trace,
 )
-from warplint.tapes.values import ArrayValue, Storage, TapeValue, Unknown, Value
+from warplint.tapes.values import ArrayValue, Instance, Storage, TapeValue, Unknown, Value
 
 
 def _adds_up(record: Launched, gradient: ArrayValue) -> bool:
@@ -176,13 +181,16 @@ class Recorder:
         if source.storage.owner is not None:
             self._gradient_access(source, False, context, "copy")
         if target.storage.owner is not None:
-            self._gradient_access(target, True, context, "copy")
+            self._gradient_access(target, True, context, "copy", source)
 
-    def _gradient_access(self, array: ArrayValue, writes: bool, context: Context, how: How) -> None:
+    def _gradient_access(
+        self, array: ArrayValue, writes: bool, context: Context, how: How, origin: ArrayValue | None = None
+    ) -> None:
         if array.storage.owner is None or array.base is None:
             return
         if writes:
-            self._add(GradientSeeded(context, array.base))
+            sources = frozenset() if origin is None else frozenset({origin.storage})
+            self._add(GradientSeeded(context, array.base, origin, sources))
         else:
             self._add(GradientRead(context, array.base, how))
 
@@ -193,13 +201,27 @@ class Recorder:
             if value == 0 and not isinstance(value, Unknown):
                 self._add(GradientZeroed(context, None, array.base))
             else:
-                self._add(GradientSeeded(context, array.base))
+                self._add(GradientSeeded(context, array.base, value, sources))
             return
         self._add(Filled(context, array, value, sources))
 
-    def seeded(self, array: ArrayValue, site: Location) -> None:
-        """The gradient of ``array`` is set by hand."""
-        self._add(GradientSeeded(self.context(site), array))
+    def flagged(self, array: ArrayValue, site: Location) -> None:
+        """``array.requires_grad`` is set after the array was made."""
+        self._add(Flagged(self.context(site), array))
+
+    def bound(self, struct: Instance, name: str, value: Value, site: Location) -> None:
+        """A field of a struct gets another value."""
+        self._add(Bound(self.context(site), id(struct), name, value))
+
+    def seeded(self, array: ArrayValue, value: Value, site: Location) -> None:
+        """``array.grad = value``."""
+        memory = {value.storage} if isinstance(value, ArrayValue) else ()
+        self._add(GradientSeeded(self.context(site), array, value, frozenset(memory)))
+
+    def scaled(self, sources: frozenset[Storage], how: Literal["mean", "scaled"], site: Location) -> None:
+        """Host code takes a mean, or a multiple of a number, of what arrays hold."""
+        for storage in sorted(sources, key=lambda storage: storage.number):
+            self._add(Scaled(self.context(site), storage, how))
 
     def read_gradient(self, array: ArrayValue, how: How, site: Location) -> None:
         """Host code looks at the gradient array ``array``."""
@@ -249,10 +271,10 @@ class Recorder:
         self._add(CustomAdjoint(self.context(site), tape))
 
     def backward(
-        self, tape: TapeValue, loss: ArrayValue | None, seeds: tuple[ArrayValue, ...], known: bool, site: Location
+        self, tape: TapeValue, loss: ArrayValue | None, seeds: dict[ArrayValue, Value], known: bool, site: Location
     ) -> None:
         flags = {id(array): array.requires_grad for array in self.trace.arrays}
-        self._add(BackwardRun(self.context(site), tape.number, loss, seeds, known, flags))
+        self._add(BackwardRun(self.context(site), tape.number, loss, tuple(seeds), known, flags, tuple(seeds.values())))
 
     def zero_tape(self, tape: TapeValue, site: Location) -> None:
         self._add(GradientZeroed(self.context(site), tape.number, None))

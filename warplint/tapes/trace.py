@@ -115,7 +115,7 @@ class CustomAdjoint:
 class BackwardRun:
     """``flags``: ``requires_grad`` of every array at this moment. ``seeded``: something else than the loss was seeded.
 
-    ``known`` is False when an argument could not be followed.
+    ``given`` are the gradients that belong to ``seeds``. ``known`` is False when an argument could not be followed.
     """
 
     context: Context
@@ -124,6 +124,7 @@ class BackwardRun:
     seeds: tuple[ArrayValue, ...]
     known: bool
     flags: dict[int, bool | None]
+    given: tuple[Value, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +138,12 @@ class GradientZeroed:
 
 @dataclass(frozen=True, slots=True)
 class GradientSeeded:
-    """The gradient of ``array`` was set by hand."""
+    """The gradient of ``array`` was set by hand, to ``value``; ``sources``: arrays whose contents that came from."""
 
     context: Context
     array: ArrayValue
+    value: Value = None
+    sources: frozenset[Storage] = frozenset()
 
 
 How = Literal["host", "optimizer", "launch", "copy", "escape", "sum"]
@@ -160,6 +163,15 @@ class GradientRead:
 
 
 @dataclass(frozen=True, slots=True)
+class Scaled:
+    """Host code took a mean of the contents of ``storage``, or a multiple of one number that it computed from them."""
+
+    context: Context
+    storage: Storage
+    how: Literal["mean", "scaled"]
+
+
+@dataclass(frozen=True, slots=True)
 class ParameterUpdated:
     """An optimizer changed the contents of ``array``."""
 
@@ -174,6 +186,24 @@ class Escaped:
     context: Context
     array: ArrayValue
     callee: str
+
+
+@dataclass(frozen=True, slots=True)
+class Flagged:
+    """``requires_grad`` of ``array`` was set after the array was made."""
+
+    context: Context
+    array: ArrayValue
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A field of the struct instance with this identity got a value."""
+
+    context: Context
+    struct: int
+    field: str
+    value: Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,8 +225,11 @@ Record = Union[
     GradientZeroed,
     GradientSeeded,
     GradientRead,
+    Scaled,
     ParameterUpdated,
     Escaped,
+    Flagged,
+    Bound,
     Replayed,
 ]
 

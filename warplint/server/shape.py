@@ -1,0 +1,167 @@
+"""What each region of a module can have to do with the others: told from words alone, and rather too much than too
+little. The facts of a region are taken over from an earlier version of a file only where nothing that this finds has
+changed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from warplint.kernels.options import decorated
+from warplint.source.bindings import binders
+from warplint.source.project import Module
+from warplint.source.regions import Region
+
+_WORD = re.compile(r"[^\W\d]\w*")
+_DEFINED = re.compile(r"\b(?:def|class)\s+(\w+)")
+_HEADER = re.compile(r"(?:(?!^[ \t]*(?:async[ \t]+)?(?:def|class)\b).*\n)*", re.MULTILINE)
+_CALLED = re.compile(r"([^\W\d]\w*)\s*\(")
+# What options of kernels are told from, wherever it stands (warplint.kernels.options).
+_OPTIONS = re.compile(r"set_module_options|\bconfig\.|enable_backward")
+# What is asked of the text of a whole file.
+_WHOLE = ("enable_vector_component_overwrites", "yield", "Tape")
+_OVERWRITES_SET = re.compile(r"\bconfig\.enable_vector_component_overwrites\s*=")
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The words of one region: all, those that it binds or defines, those of its decorators, and those called.
+
+    ``single``: it is one function at the top level, without another inside.
+    """
+
+    all: frozenset[str]
+    bound: frozenset[str]
+    decorators: frozenset[str]
+    called: frozenset[str]
+    single: bool
+    options: bool
+
+
+class Shape:
+    """The regions of one version of a module and how they hang together."""
+
+    def __init__(self, module: Module, known: dict[str, Words]) -> None:
+        """``known`` holds the words of regions by their texts, and gets those that are new."""
+        self.module = module
+        self.regions = module.regions
+        # A region goes on to the next one: how far away that is does not matter.
+        self.texts = [module.region_text(region).rstrip() for region in self.regions]
+        self.index = {region.line: number for number, region in enumerate(self.regions)}
+        self.words: list[Words] = []
+        for region, text in zip(self.regions, self.texts, strict=True):
+            words = known.get(text)
+            if words is None:
+                words = known[text] = _words(module, region, text)
+            self.words.append(words)
+        pattern = decorated(module)
+        self._decorated = [
+            region.kind not in ("import", "assign") and "@" in text and pattern.search(text) is not None
+            for region, text in zip(self.regions, self.texts, strict=True)
+        ]
+        self._binding: dict[str, list[int]] = {}
+        self._attached: dict[str, list[int]] = {}
+        for number, words in enumerate(self.words):
+            for name in words.bound:
+                self._binding.setdefault(name, []).append(number)
+        own = {name for name, places in self._binding.items() if any(self.regions[n].kind != "import" for n in places)}
+        for number, words in enumerate(self.words):
+            for name in words.decorators & own if not self.is_kernel(number) else ():
+                self._attached.setdefault(name, []).append(number)
+        self._mentioning: dict[str, list[int]] | None = None
+        #: What all regions depend on.
+        self.base = (
+            tuple(
+                text
+                for region, text, words in zip(self.regions, self.texts, self.words, strict=True)
+                if region.kind == "import" or words.options and region.kind not in ("def", "class")
+            ),
+            module.walrus,
+            module.rebound,
+            tuple(word in module.text for word in _WHOLE),
+            _OVERWRITES_SET.search(module.text) is not None,
+        )
+
+    def is_kernel(self, number: int) -> bool:
+        """Whether a region is one kernel at the top level, by its decorators."""
+        words = self.words[number]
+        return words.single and self._decorated[number] and "kernel" in words.decorators
+
+    def closure(self, number: int) -> tuple[int, ...]:
+        """The regions that the facts of a region can depend on, in order, itself included."""
+        start = {number}
+        if not self.is_kernel(number):
+            start = self._up(number)
+        return tuple(sorted(self._down(start)))
+
+    def key(self, closure: Iterable[int]) -> tuple[str, ...]:
+        """The texts of some regions."""
+        return tuple(self.texts[number] for number in closure)
+
+    def tape_key(self) -> tuple[object, ...]:
+        """What the tape analysis sees of the module, besides the effects of kernels."""
+        parts: list[object] = [self.base, len(self.regions)]
+        for number, (text, words) in enumerate(zip(self.texts, self.words, strict=True)):
+            if self.is_kernel(number):
+                # A kernel counts by its head, and by what the analysis looks for in the text of files.
+                body = text.find("):\n")
+                parts.append((text[:body], words.called))
+                parts += [line for line in text[body:].split("\n") if "range" in line]
+            else:
+                parts.append(text)
+        return tuple(parts)
+
+    def _down(self, start: set[int]) -> set[int]:
+        """``start`` and all regions that bind what is named in these, or that decorate themselves with it."""
+        names = self._binding.keys()
+        found, queue = set(start), list(start)
+        while queue:
+            words = self.words[queue.pop()]
+            for name in words.all & names:
+                for other in (*self._binding[name], *self._attached.get(name, ())):
+                    if other not in found:
+                        found.add(other)
+                        queue.append(other)
+        return found
+
+    def _up(self, start: int) -> set[int]:
+        """``start`` and the regions that can call what it defines, and what these define in their turn."""
+        if self._mentioning is None:
+            self._mentioning = {}
+            names = self._binding.keys()
+            for number, words in enumerate(self.words):
+                for name in words.all & names:
+                    self._mentioning.setdefault(name, []).append(number)
+        found, queue = {start}, [start]
+        while queue:
+            number = queue.pop()
+            if number != start and self.is_kernel(number):
+                continue  # nothing calls a kernel
+            # Only a factory or a method hands out functions under other names, in host code.
+            anywhere = not (self.words[number].single and self._decorated[number])
+            for name in self.words[number].bound:
+                for other in self._mentioning.get(name, ()):
+                    if other not in found and (anywhere or self._decorated[other]):
+                        found.add(other)
+                        queue.append(other)
+        return found
+
+
+def _words(module: Module, region: Region, text: str) -> Words:
+    every = frozenset(_WORD.findall(text))
+    if region.kind in ("def", "class"):
+        defined = _DEFINED.findall(text)
+        header = _HEADER.match(text)
+        decorators = frozenset(_WORD.findall(header[0])) if header is not None and "@" in header[0] else frozenset()
+        bound = frozenset((*region.names, *defined))
+        single = region.kind == "def" and len(defined) == 1 and "lambda" not in every
+    else:
+        bound = frozenset(name for name, _ in binders(module.read(region)))
+        decorators, single = frozenset(), False
+        if region.kind not in ("import", "assign"):
+            bound |= frozenset(_DEFINED.findall(text))
+            if "@" in text:
+                decorators = every
+    return Words(every, bound, decorators, frozenset(_CALLED.findall(text)), single, bool(_OPTIONS.search(text)))
