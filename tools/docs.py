@@ -24,6 +24,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from contextlib import redirect_stdout
 from pathlib import Path
 
 from pages import Stale, generated, tables
@@ -168,7 +169,9 @@ def main() -> int:
         from measure import measured
 
         rules = load_catalogue()[0].rules
-        MEASURED.write_text(json.dumps(measured(rules), indent=1) + "\n", encoding="utf-8")
+        with redirect_stdout(sys.stderr):  # Warp tells of every module
+            found = measured(rules)
+        MEASURED.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     for name, text in generated_pages().items():
         path = DOCS / name
         path.parent.mkdir(exist_ok=True)

@@ -20,6 +20,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+from measure_tapes import sweep_errors
 
 from warplint.catalogue.rule import Example, Rule
 
@@ -65,7 +66,7 @@ def findings(folder: Path) -> dict[str, Any]:
 
 def measured(rules: Iterable[Rule]) -> dict[str, Any]:
     """For every example of every rule: its digest and, of a wrong one, what was found in it; of a right one, the
-    number of derivatives of its kernels that were compared and by how much the worst was off."""
+    number of derivatives that were compared (of its kernels, or of its sweeps) and by how much the worst was off."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         written = write_examples(rules, folder)
@@ -82,10 +83,13 @@ def measured(rules: Iterable[Rule]) -> dict[str, Any]:
                 entry |= {key: finding["evidence"][key] for key in ("verdict", "detail")}
             elif path in found:
                 raise SystemExit(f"{rule.id}: {found[path][0]['rule']} is found in what the rule file says is right")
-            elif "wp.Tape(" not in example.code:
+            else:
                 # Where the host code is what counts, the kernels by themselves say nothing.
-                compared = [error for kernel in compared_kernels(folder / path) for error in kernel.errors]
-                entry |= {"compared": len(compared), "worst": float(f"{max(compared, default=0.0):.1e}")}
+                taped = "wp.Tape(" in example.code
+                kernels = [] if taped else compared_kernels(folder / path)
+                errors = [error for kernel in kernels for error in kernel.errors]
+                errors += sweep_errors(folder / path) if taped else []
+                entry |= {"taped": taped, "compared": len(errors), "worst": float(f"{max(errors, default=0.0):.1e}")}
             by_rule.setdefault(rule.id, []).append(entry)
     return {"warp": document["warp_version"], "device": "cpu", "rules": by_rule}
 
@@ -106,7 +110,6 @@ def compared_kernels(path: Path) -> list[Compared]:
     """The kernels of a module, each run with one thread on the CPU on random arguments."""
     import warp as wp
 
-    wp.config.quiet = True
     module = _load(path)
     kernels = [value for value in vars(module).values() if isinstance(value, wp.Kernel)]
     return [Compared(kernel.key, tuple(_errors(kernel))) for kernel in kernels]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from measure import compared_kernels, digest, findings, write_examples
+from measure_tapes import sweep_errors
 
 from warplint.catalogue.loading import load_catalogue
 from warplint.catalogue.rule import Example, Rule
@@ -60,3 +61,19 @@ def test_the_gradients_of_good_kernels_agree_with_differences(
             assert max(kernel.errors, default=0.0) < 2e-3, (name, kernel.kernel)
             kernels += bool(kernel.errors)
     assert kernels >= len(RULES)
+
+
+def test_what_the_sweeps_of_good_programs_leave_agrees_with_differences(
+    folder: Path, written: dict[str, tuple[Rule, Example]]
+) -> None:
+    programs = [name for name, (_, example) in written.items() if not example.bad and "wp.Tape(" in example.code]
+    errors = {name: sweep_errors(folder / name) for name in programs}
+    assert {name for name, found in errors.items() if found and max(found) >= 2e-3} == set()
+    # Only the one that changes its weights on the way cannot be compared.
+    assert [name for name, found in errors.items() if not found] == ["wp402_1_good.py"]
+
+
+def test_the_comparison_of_sweeps_sees_what_is_wrong(folder: Path, written: dict[str, tuple[Rule, Example]]) -> None:
+    for name, (rule, example) in written.items():
+        if example.bad and rule.id in ("WP203", "WP301", "WP411"):
+            assert max(sweep_errors(folder / name)) > 0.1, name
