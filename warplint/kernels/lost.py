@@ -62,7 +62,7 @@ class LostValues:
         #: Bit sets of losses: of a value computed from lost ones, and of the carried variable itself.
         self._stale = [0] * count
         self._direct = [0] * count
-        self._invariance = Invariance(trace)
+        self._invariance = Invariance(trace, knowledge)
         self._makeup = Makeup(trace, self._invariance)
         self._forward = trace.forward()
         self._elements = Elements(knowledge, trace, self._invariance)
