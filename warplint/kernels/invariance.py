@@ -27,12 +27,12 @@ class Invariance:
         if operation.name in ("loop", "exit", "unknown"):
             return False
         if operation.name == "call" and (
-            not self._is_pure(operation) or any(self._written(loop, array) for array in self._memory(operation))
+            not self._is_pure(operation) or any(self.is_written(loop, array) for array in self._memory(operation))
         ):
             return False
         if operation.name == "induction" and operation.detail == loop:
             return False
-        if operation.name == "load" and self._written(loop, operation.operands[0]):
+        if operation.name == "load" and self.is_written(loop, operation.operands[0]):
             return False
         return all(self.holds(operand, loop) for operand in operation.operands)
 
@@ -49,7 +49,7 @@ class Invariance:
             if self._trace.operations[operand].type.kind in ("array", "struct", "unknown"):
                 yield operand
 
-    def _written(self, loop: int, array: int) -> bool:
+    def is_written(self, loop: int, array: int) -> bool:
         """Whether a loop may write the array."""
         trace = self._trace
         if loop not in self._writes:

@@ -319,13 +319,28 @@ class LostValues:
             self._settled[origin] = frozenset()
             head = self._trace.operations[origin]
             found = self._order.extremum(head) or self._order.choice(head, any_condition=False)
-            bits = self._stale[head.operands[0]] | self._direct[head.operands[0]]
-            for position, loss in enumerate(self._losses):
-                if bits >> position & 1 and loss.kind != "mutated":
-                    # what the loop starts with is lost as well
-                    found &= self._settled_by(loss.origin) if loss.kind == "carried" else frozenset()
+            if not self._continues(head):
+                bits = self._stale[head.operands[0]] | self._direct[head.operands[0]]
+                for position, loss in enumerate(self._losses):
+                    if bits >> position & 1 and loss.kind != "mutated":
+                        # what the loop starts with is lost as well
+                        found &= self._settled_by(loss.origin) if loss.kind == "carried" else frozenset()
             self._settled[origin] = found
         return self._settled[origin]
+
+    def _continues(self, head: Operation) -> bool:
+        """Whether a loop goes on with what another one has chosen, and chooses the same value or none.
+
+        The reverse sweep starts it from what the first loop started from. Whatever it chooses then, in this loop or
+        the one before, it is the same value.
+        """
+        before = self._trace.operations[head.operands[0]]
+        if before.name != "exit" or len(before.operands) != 1:
+            return False
+        first = self._trace.operations[before.operands[0]]
+        if first.name != "loop" or self._order.chosen(first) != self._order.chosen(head):
+            return False
+        return bool(self._order.choice(first, any_condition=False)) and bool(self._settled_by(first.index))
 
     def _lost(self, reader: int, value: int, via: Via, place: Span | None = None) -> Iterator[Lost]:
         bits = self._stale[value] | self._direct[value]

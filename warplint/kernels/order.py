@@ -195,6 +195,23 @@ class Order:
                 return frozenset()
         return chain
 
+    def chosen(self, head: Operation) -> frozenset[object]:
+        """The values that a carried value chooses from; equal ones are equal, wherever they are computed."""
+        _, _, values = self._selections(head, CHOICES)
+        return frozenset(self._form(value) for value in values)
+
+    def _form(self, index: int) -> object:
+        """A value by how it is computed, as far as that does not depend on where."""
+        operation = self._trace.operations[index]
+        if operation.name == "load":
+            array = operation.operands[0]
+            if self._invariance.is_written(0, array):
+                return operation.number
+            return ("load", self._trace.root(array), *(self._form(at) for at in operation.operands[1:]))
+        if not operation.operands or operation.name in ("loop", "exit", "call", "unknown", "induction"):
+            return operation.number
+        return (operation.name, operation.detail, *(self._form(operand) for operand in operation.operands))
+
     def _follows(self, index: int, head: int, loop: int) -> bool:
         """Whether a value changes in a loop only by what the loop carries in ``head``."""
         operation = self._trace.operations[index]
