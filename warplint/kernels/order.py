@@ -174,7 +174,9 @@ class Order:
 
         Whatever the order, and with the final value in place of one that is gone, the same operand is selected.
         """
-        names, chain, _ = self._selections(head, EXTREMA)
+        names, chain, values = self._selections(head, EXTREMA)
+        if any(self._trace.operations[index].name == "phi" for index in chain) and len(values) > 1:
+            return frozenset()  # which of them an iteration meets, and in which order, makes a difference
         return chain if len(names) == 1 else frozenset()
 
     def choice(self, head: Operation, any_condition: bool) -> frozenset[int]:
@@ -246,10 +248,21 @@ class Order:
                 stack.extend(operation.operands[1:] if names is CHOICES else operation.operands)
             elif operation.name in ("copy", "exit", "loop"):
                 stack.extend(operation.operands)
+            elif operation.name == "phi" and not self._depends(operation.operands[0], head.index, set()):
+                stack.extend(operation.operands[1:])  # iterations that leave the value as it is
             else:
                 return set(), frozenset(), set()
             chain.add(operation.index)
         return used, frozenset(chain), values
+
+    def _depends(self, index: int, head: int, seen: set[int]) -> bool:
+        """Whether a value is computed from a carried one."""
+        if index == head:
+            return True
+        if index in seen:
+            return False
+        seen.add(index)
+        return any(self._depends(operand, head, seen) for operand in self._trace.operations[index].operands)
 
     def _read_after(self, head: Operation) -> bool:
         return any(
