@@ -217,8 +217,20 @@ class LostValues:
                 else:
                     via = "value"
                 yield from self._lost(index, operands[at], via)
-            if self._direct[index] and builtins.needs_result(operation.name, position, len(operands)):
+            if (
+                self._direct[index]
+                and builtins.needs_result(operation.name, position, len(operands))
+                and not self._replaced(index)
+            ):
                 yield from self._lost(index, index, "value")
+
+    def _replaced(self, index: int) -> bool:
+        """Whether nothing but a loop reads a value, which keeps it or chooses another one.
+
+        Where it has chosen another one, no gradient reaches the value, and its adjoint may find that other one in it.
+        """
+        readers = [operation for operation in self._trace.operations if index in operation.operands]
+        return all(reader.name == "loop" and self._settled_by(reader.index) for reader in readers)
 
     def _constant_part(self, vector: int) -> bool:
         """Whether only components without a gradient are stored later: ``dot(v, v)`` goes component by component."""
