@@ -50,10 +50,10 @@ class Order:
         """
         operations = self._trace.operations
         readers: dict[int, tuple[int, Via]] = {}
-        for head in operations:
-            reader = self._reader(head) if head.name == "loop" else None
-            if reader is not None:
-                readers[head.index] = reader
+        for operation in operations:
+            found = self._reader(operation) if operation.name == "loop" else None
+            if found is not None:
+                readers[operation.index] = found
         blamed = {head for head, (reader, _) in readers.items() if not self._terms(reader, head)}
         for head, (reader, via) in readers.items():
             if head in blamed or not self._terms(reader, head) & blamed:
