@@ -107,7 +107,7 @@ def test_the_gradients_of_good_kernels_agree_with_differences(folder: Path) -> N
             continue
         module = load(folder / name)
         for kernel in [value for value in vars(module).values() if isinstance(value, wp.Kernel)]:
-            if any(hasattr(parameter.type, "vars") for parameter in kernel.adj.args):
+            if any(type(parameter.type).__name__ == "Struct" for parameter in kernel.adj.args):
                 continue  # what a struct holds is for host code to say
             random = np.random.default_rng(7)
             arguments = values(kernel, random)

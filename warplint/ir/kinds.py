@@ -55,6 +55,7 @@ KINDS: Mapping[str, frozenset[str]] = {
     "state-alias": frozenset({"array", "reader"}),
     "stale-gradient": frozenset({"parameter", "loss", "cause"}),
     "tape-re-entered": frozenset({"parameter", "loss"}),
+    "utility-not-recorded": frozenset({"function", "source", "target", "input"}),
     "window-backward": frozenset({"state", "parameter", "windows", "loss"}),
     # comments
     "malformed-suppression": frozenset({"problem"}),

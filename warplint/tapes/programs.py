@@ -189,6 +189,8 @@ def _slice(records: list[Record], goals: set[Storage], tapes: set[int]) -> list[
                 needed |= {array.storage for array in _arrays(record.arguments)}
         elif isinstance(record, Copied):
             if record.target.storage in needed:
+                if record.by:
+                    return None  # a probe does not call it
                 kept.append(record)
                 needed.add(record.source.storage)
         elif isinstance(record, Filled):

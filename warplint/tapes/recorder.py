@@ -201,6 +201,12 @@ class Recorder:
         if target.storage.owner is not None:
             self._gradient_access(target, True, context, "copy", source)
 
+    def computed(self, target: ArrayValue, sources: list[ArrayValue], by: str, site: Location) -> None:
+        """``target`` is computed from ``sources`` by a function of Warp that no tape records."""
+        for number, source in enumerate(sources):
+            whole = number == 0 and target.storage is not source.storage
+            self._add(Copied(self.context(site), target, source, False, whole, by))
+
     def _gradient_access(
         self, array: ArrayValue, writes: bool, context: Context, how: How, origin: ArrayValue | None = None
     ) -> None:

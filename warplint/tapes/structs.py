@@ -1,4 +1,4 @@
-"""Structs that are not, when the sweep comes, what the launch was given: facts ``overwritten-before-sweep`` (of a field)
+"""Structs that are not, when the sweep comes, what a launch was given: facts ``overwritten-before-sweep`` (fields)
 and ``flag-set-after-struct``.
 
 The tape keeps the struct object, and an array's gradient is looked up when the array is put into the struct.
@@ -59,7 +59,7 @@ def _in_edges(edges: tuple[Edge, ...], array: ArrayValue) -> bool:
 
 
 def _matters(record: Launched, edges: tuple[Edge, ...], path: tuple[str, str], held: object) -> bool:
-    """Whether the adjoint of a launch surely uses a field: the array itself, or a number that values are multiplied by."""
+    """Whether the adjoint of a launch surely uses a field: the array itself, or a number that is a factor."""
     if not isinstance(held, ArrayValue):
         return path in record.factors
     if _in_edges(edges, held):

@@ -56,8 +56,8 @@ class Launched:
     """``arguments`` in the order of the kernel's parameters. ``recorded``: on the open tape.
 
     ``flows``: pairs of arrays such that the second's contents depend differentiably on the first's. ``snapshot``: the
-    values of struct arguments at the time of the launch, by the identity of the instance. ``factors``: numbers in structs
-    (parameter and field) that the kernel multiplies elements by.
+    values of struct arguments at the time of the launch, by the identity of the instance. ``factors``: numbers in
+    structs (parameter and field) that the kernel multiplies elements by.
     """
 
     context: Context
@@ -74,13 +74,17 @@ class Launched:
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """Elements of ``source`` go to ``target``; ``whole``: all of target is overwritten."""
+    """Elements of ``source`` go to ``target``; ``whole``: all of target is overwritten.
+
+    ``by``: the function of Warp that computes target from source in some other way, and records nothing.
+    """
 
     context: Context
     target: ArrayValue
     source: ArrayValue
     recorded: bool
     whole: bool
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
