@@ -155,7 +155,7 @@ class Client:
         with self._changed:
             while not met():
                 assert self.process.poll() is None, "".join(self.errors)
-                assert time.monotonic() < end, f"{what}: {self.pushed} {self.told[-3:]}"
+                assert time.monotonic() < end, f"{what}: {self.pushed}"
                 self._changed.wait(0.5)
 
     # --- what a person does ---

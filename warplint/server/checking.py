@@ -244,7 +244,7 @@ def _identity(finding: Finding, shape: Shape, around: object) -> object:
     line = finding.location.span.line
     region = shape.module.region_at(line) if finding.location.path == shape.module.path else None
     if region is None:
-        return None
+        return (finding.rule, finding.message, finding.location, around, shape.module.text)
     number = shape.index[region.line]
     place = (finding.rule, finding.message, line - region.line, finding.location.span.column)
     if finding.fact.definition and shape.is_kernel(number):
