@@ -172,9 +172,14 @@ class Client:
         """Replace the only place of ``old``, as typing does: a range, in UTF-16."""
         text = self.texts[uri]
         assert text.count(old) == 1, (old, text.count(old))
-        start = text.index(old)
+        self.replace_at(uri, text.index(old), old, new)
+
+    def replace_at(self, uri: str, start: int, old: str, new: str) -> None:
+        """Replace ``old``, which stands at an offset."""
+        text = self.texts[uri]
+        assert text.startswith(old, start)
         change = {"range": {"start": place(text, start), "end": place(text, start + len(old))}, "text": new}
-        self._change(uri, text.replace(old, new), [change])
+        self._change(uri, text[:start] + new + text[start + len(old) :], [change])
 
     def retype(self, uri: str, text: str) -> None:
         """All of a text anew."""
