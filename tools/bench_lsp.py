@@ -34,7 +34,7 @@ def source(kernels: int) -> str:
     for number in range(kernels):
         out += ["", "@wp.kernel", f"def render{number}(", "    light: wp.array(dtype=float),"]
         out += ["    normal: wp.array(dtype=wp.vec3),", "    lamps: wp.array(dtype=wp.vec3),"]
-        out += ["    image: wp.array(dtype=float),", "    count: int,", "):", "    i = wp.tid()", "    n = normal[i]"]
+        out += ["    image: wp.array(dtype=float),", "):", "    i = wp.tid()", "    n = normal[i]"]
         out += [
             "    total = float(0.0)",
             "    for j in range(count):",
@@ -49,7 +49,7 @@ def source(kernels: int) -> str:
     out += ["    normal = wp.ones(n, dtype=wp.vec3)", "    lamps = wp.ones(4, dtype=wp.vec3)"]
     out += ["    image = wp.zeros(n, dtype=float, requires_grad=True)", "    tape = wp.Tape()", "    with tape:"]
     for number in range(0, kernels, 6):
-        out += [f"        wp.launch(render{number}, dim=n, inputs=[light, normal, lamps], outputs=[image, 4])"]
+        out += [f"        wp.launch(render{number}, dim=n, inputs=[light, normal, lamps], outputs=[image])"]
     out += ["    tape.backward(grads={image: wp.ones(n, dtype=float)})", "    return light.grad.numpy()", ""]
     number = 0
     while len(out) < LINES:
