@@ -42,6 +42,7 @@ KINDS: Mapping[str, frozenset[str]] = {
     "backward-disabled": frozenset({"kernel", "source", "target", "input"}),
     "backward-twice": frozenset({"parameter", "loss"}),
     "duplicate-launch": frozenset({"kernel", "array", "retained"}),
+    "flag-set-after-struct": frozenset({"array", "field", "kernel"}),
     "gradient-not-zeroed": frozenset({"parameter", "loss"}),
     "host-round-trip": frozenset({"array", "source", "input"}),
     "housekeeping-on-tape": frozenset({"kernel", "array", "purpose", "loss", "erases"}),
@@ -51,8 +52,10 @@ KINDS: Mapping[str, frozenset[str]] = {
     "overwritten-before-sweep": frozenset({"array", "reader", "writer", "by", "loss", "during"}),
     "retained-gradient": frozenset({"array", "first", "second"}),
     "seed-mismatch": frozenset({"array", "reported", "input"}),
+    "state-alias": frozenset({"array", "reader"}),
     "stale-gradient": frozenset({"parameter", "loss", "cause"}),
     "tape-re-entered": frozenset({"parameter", "loss"}),
+    "utility-not-recorded": frozenset({"function", "source", "target", "input"}),
     "window-backward": frozenset({"state", "parameter", "windows", "loss"}),
     # comments
     "malformed-suppression": frozenset({"problem"}),

@@ -259,7 +259,8 @@ class Classes:
         """The statement that sets what a loop carries: that around ``near``, else the last one."""
         setting = self._statements.setting(head.variable or "", head.span)
         around = [span for span in setting if near is not None and span.covers(near)]
-        return (around or setting or [None])[-1]
+        found = around or setting
+        return found[-1] if found else None
 
 
 def _joined(first: Defect, other: Defect) -> Defect:

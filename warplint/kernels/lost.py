@@ -62,7 +62,7 @@ class LostValues:
         #: Bit sets of losses: of a value computed from lost ones, and of the carried variable itself.
         self._stale = [0] * count
         self._direct = [0] * count
-        self._invariance = Invariance(trace)
+        self._invariance = Invariance(trace, knowledge)
         self._makeup = Makeup(trace, self._invariance)
         self._forward = trace.forward()
         self._elements = Elements(knowledge, trace, self._invariance)
@@ -217,8 +217,20 @@ class LostValues:
                 else:
                     via = "value"
                 yield from self._lost(index, operands[at], via)
-            if self._direct[index] and builtins.needs_result(operation.name, position, len(operands)):
+            if (
+                self._direct[index]
+                and builtins.needs_result(operation.name, position, len(operands))
+                and not self._replaced(index)
+            ):
                 yield from self._lost(index, index, "value")
+
+    def _replaced(self, index: int) -> bool:
+        """Whether nothing but a loop reads a value, which keeps it or chooses another one.
+
+        Where it has chosen another one, no gradient reaches the value, and its adjoint may find that other one in it.
+        """
+        readers = [operation for operation in self._trace.operations if index in operation.operands]
+        return all(reader.name == "loop" and self._settled_by(reader.index) for reader in readers)
 
     def _constant_part(self, vector: int) -> bool:
         """Whether only components without a gradient are stored later: ``dot(v, v)`` goes component by component."""
@@ -319,13 +331,28 @@ class LostValues:
             self._settled[origin] = frozenset()
             head = self._trace.operations[origin]
             found = self._order.extremum(head) or self._order.choice(head, any_condition=False)
-            bits = self._stale[head.operands[0]] | self._direct[head.operands[0]]
-            for position, loss in enumerate(self._losses):
-                if bits >> position & 1 and loss.kind != "mutated":
-                    # what the loop starts with is lost as well
-                    found &= self._settled_by(loss.origin) if loss.kind == "carried" else frozenset()
+            if not self._continues(head):
+                bits = self._stale[head.operands[0]] | self._direct[head.operands[0]]
+                for position, loss in enumerate(self._losses):
+                    if bits >> position & 1 and loss.kind != "mutated":
+                        # what the loop starts with is lost as well
+                        found &= self._settled_by(loss.origin) if loss.kind == "carried" else frozenset()
             self._settled[origin] = found
         return self._settled[origin]
+
+    def _continues(self, head: Operation) -> bool:
+        """Whether a loop goes on with what another one has chosen, and chooses the same value or none.
+
+        The reverse sweep starts it from what the first loop started from. Whatever it chooses then, in this loop or
+        the one before, it is the same value.
+        """
+        before = self._trace.operations[head.operands[0]]
+        if before.name != "exit" or len(before.operands) != 1:
+            return False
+        first = self._trace.operations[before.operands[0]]
+        if first.name != "loop" or self._order.chosen(first) != self._order.chosen(head):
+            return False
+        return bool(self._order.choice(first, any_condition=False)) and bool(self._settled_by(first.index))
 
     def _lost(self, reader: int, value: int, via: Via, place: Span | None = None) -> Iterator[Lost]:
         bits = self._stale[value] | self._direct[value]

@@ -120,7 +120,7 @@ def _pull(server: Server) -> None:
         number = f"{document.uri}#{document.answers}"
         if params.previous_result_id == number:
             return types.RelatedUnchangedDocumentDiagnosticReport(result_id=number)
-        return types.RelatedFullDocumentDiagnosticReport(server.diagnostics(checked), result_id=number)
+        return types.RelatedFullDocumentDiagnosticReport(server.diagnostics(document), result_id=number)
 
     @feature(types.WORKSPACE_DIAGNOSTIC)
     async def everything(params: types.WorkspaceDiagnosticParams) -> types.WorkspaceDiagnosticReport:
@@ -137,7 +137,7 @@ def _pull(server: Server) -> None:
             if known.get(uri) == number:
                 reports.append(types.WorkspaceUnchangedDocumentDiagnosticReport(uri, number, version=document.version))
             else:
-                items = server.diagnostics(checked)
+                items = server.diagnostics(document)
                 reports.append(
                     types.WorkspaceFullDocumentDiagnosticReport(uri, items, version=document.version, result_id=number)
                 )
@@ -243,7 +243,7 @@ def _holds(finding: Finding, checked: Checked, line: int, column: int) -> bool:
 
 
 def _actions(server: Server, document: Document, checked: Checked, finding: Finding) -> list[types.CodeAction]:
-    rule, diagnostics = finding.rule, _diagnostics(server, checked, finding)
+    rule, diagnostics = finding.rule, [server.diagnostic(finding, checked)]
     found: list[types.CodeAction] = list(_fixes(finding))
     # A comment about a comment would be one more to maintain.
     edit = server.suppression(document, checked, finding) if not rule.startswith("WP0") else None
@@ -260,12 +260,6 @@ def _actions(server: Server, document: Document, checked: Checked, finding: Find
 def _fixes(finding: Finding) -> list[types.CodeAction]:
     """The fixes of a finding. Findings have none so far."""
     return []
-
-
-def _diagnostics(server: Server, checked: Checked, finding: Finding) -> list[types.Diagnostic]:
-    rule = checked.rules.get(finding.rule)
-    page = server.page(rule) if rule is not None else None
-    return [messages.of_finding(finding, checked, server.encoding, page)]
 
 
 def _action(

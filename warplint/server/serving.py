@@ -20,6 +20,7 @@ from warplint import __version__
 from warplint.catalogue.rule import Rule
 from warplint.ignoring import with_comments
 from warplint.ir.facts import Evidence, Finding
+from warplint.ir.spans import Span
 from warplint.processes import relax_collector
 from warplint.report.lsp import Encoding
 from warplint.report.texts import markdown_page
@@ -51,6 +52,10 @@ class Document:
     checked: Checked | None = None
     #: Whether ``checked`` is about ``text``.
     current: bool = False
+    #: Counts the reasons for an answer: changes of the text, and of what it rests on.
+    asked: int = 0
+    #: Other files that hold findings of this one.
+    elsewhere: set[Path] = field(default_factory=set)
     task: asyncio.Task[None] | None = None
     probe: asyncio.Task[None] | None = None
     settled: asyncio.Event = field(default_factory=asyncio.Event)
@@ -98,6 +103,7 @@ class Server:
             document = self.documents[uri] = Document(uri, Path(os.path.abspath(name)), version, text)
         document.version, document.text = version, text
         self.again(document)
+        self._others_again(document.path)
 
     def closed(self, uri: str) -> None:
         """A text was closed: what was said about it goes."""
@@ -111,10 +117,13 @@ class Server:
         self.checker(document.path).forget(document.path)
         if not self.pulls:
             self.language.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
+        document.checked = None
+        self._elsewhere(document)
         self._others_again(document.path)
 
     def again(self, document: Document) -> None:
         """The newest answer about a text is out of date."""
+        document.asked += 1
         document.current = False
         document.settled.clear()
         if document.task is None or document.task.done():
@@ -138,7 +147,7 @@ class Server:
 
     async def _check(self, document: Document) -> None:
         while not document.current and self.documents.get(document.uri) is document:
-            text, version = document.text, document.version
+            text, asked = document.text, document.asked
             checker = self.checker(document.path)
             contents = {
                 other.path: other.text.encode("utf-8", "surrogatepass")
@@ -146,28 +155,41 @@ class Server:
                 if other is not document
             }
 
-            def superseded(text: str = text) -> None:
-                if document.text is not text:
+            def superseded(asked: int = asked) -> None:
+                if document.asked != asked:
                     raise Superseded
 
             try:
                 checked = await self.calculated(checker.check, document.path, text, contents, superseded)
             except Superseded:
                 continue
-            if document.text is not text or document.version != version or checker is not self.checker(document.path):
+            if document.asked != asked:
                 continue
             document.checked, document.current = checked, True
             document.answers += 1
             self._complain(checker)
-            self.publish(document)
             document.settled.set()
-            self._others_again(document.path)
+            self.publish(document)
+            self._elsewhere(document)
 
     def _others_again(self, path: Path) -> None:
         """The answers about texts that use the file at ``path`` are out of date."""
         for other in self.documents.values():
             if other.path != path and self.checker(other.path).uses(other.path, path):
                 self.again(other)
+
+    def _elsewhere(self, document: Document) -> None:
+        """What is found from one text may stand in another file: publish what has changed there."""
+        own = document.checked.findings if document.checked is not None else ()
+        paths = {finding.location.path for finding in own} - {document.path}
+        before, document.elsewhere = document.elsewhere, paths
+        for path in paths | before:
+            opened = next((other for other in self.documents.values() if other.path == path), None)
+            if opened is not None:
+                self.refresh(opened)
+            elif not self.pulls:
+                told = self._diagnostics_in(path)
+                self.language.text_document_publish_diagnostics(types.PublishDiagnosticsParams(path.as_uri(), told))
 
     async def calculated(self, function: Callable[..., Result], *arguments: Any) -> Result:
         """Run something long beside the loop; one at a time, since projects are shared."""
@@ -195,20 +217,38 @@ class Server:
             found.append((finding, identity))
         return found
 
-    def diagnostics(self, checked: Checked) -> list[types.Diagnostic]:
+    def diagnostics(self, document: Document) -> list[types.Diagnostic]:
         """Everything that is to be shown of a text."""
-        found = [messages.of_problem(problem, checked, self.encoding) for problem in checked.problems[:1]]
-        for finding, _ in self.findings(checked):
-            rule = checked.rules.get(finding.rule)
-            page = self.page(rule) if rule is not None else None
-            found.append(messages.of_finding(finding, checked, self.encoding, page))
-        return found
+        checked = document.checked
+        found = []
+        if checked is not None:
+            found = [messages.of_problem(problem, checked, self.encoding) for problem in checked.problems[:1]]
+        return [*found, *self._diagnostics_in(document.path)]
+
+    def _diagnostics_in(self, path: Path) -> list[types.Diagnostic]:
+        """The findings in a file, from all texts that are open."""
+        found: dict[tuple[str, Span], types.Diagnostic] = {}
+        # A text's own answer counts first.
+        for document in sorted(self.documents.values(), key=lambda document: document.path != path):
+            checked = document.checked
+            if checked is None or not document.current:
+                continue
+            for finding, _ in self.findings(checked):
+                if finding.location.path == path and (finding.rule, finding.location.span) not in found:
+                    found[finding.rule, finding.location.span] = self.diagnostic(finding, checked)
+        return list(found.values())
+
+    def diagnostic(self, finding: Finding, checked: Checked) -> types.Diagnostic:
+        """One finding as it is shown."""
+        rule = checked.rules.get(finding.rule)
+        page = self.page(rule) if rule is not None else None
+        return messages.of_finding(finding, checked, self.encoding, page)
 
     def publish(self, document: Document) -> None:
         """Tell the editor, unless it asks itself."""
-        if document.checked is None or self.pulls:
+        if document.checked is None or not document.current or self.pulls:
             return
-        told = self.diagnostics(document.checked)
+        told = self.diagnostics(document)
         self.language.text_document_publish_diagnostics(
             types.PublishDiagnosticsParams(document.uri, told, document.version)
         )
@@ -216,8 +256,7 @@ class Server:
     def refresh(self, document: Document) -> None:
         """There is news about a text that did not change."""
         document.answers += 1
-        if document.current:
-            self.publish(document)
+        self.publish(document)
         workspace = self.language.client_capabilities.workspace
         if self.pulls:
             self.language.workspace_diagnostic_refresh(None)

@@ -21,6 +21,7 @@ from warplint.tapes import (
     seeding,
     severed,
     stale,
+    structs,
     windows,
 )
 from warplint.tapes.active import activity
@@ -61,6 +62,7 @@ class TapeAnalysis:
                 *retained.facts(trace, sweeps, actives),
                 *duplicates.facts(trace, sweeps, actives),
                 *seeding.facts(trace, sweeps, actives),
+                *structs.facts(trace, sweeps, actives),
             ]
             told = {fact.location for fact in found}
             for fact in (*found, *housekeeping.facts(trace, sweeps, told)):

@@ -15,6 +15,7 @@ from warplint.tapes import (
     launches,
     sequences,
     tapes,
+    utilities,
     vocabulary,
 )
 from warplint.tapes.values import (
@@ -42,6 +43,8 @@ def call_external(machine: Machine, name: str, args: Args, keywords: Keywords, s
     handler = _HANDLERS.get(name)
     if handler is not None:
         return handler(machine, args, keywords, site)
+    if name in utilities.UTILITIES:
+        return utilities.call(machine, name, args, keywords, site)
     if name in allocations.ALLOCATORS:
         return allocations.allocate(machine, name, args, keywords, site)
     if name.startswith("warp."):

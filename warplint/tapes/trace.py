@@ -56,7 +56,8 @@ class Launched:
     """``arguments`` in the order of the kernel's parameters. ``recorded``: on the open tape.
 
     ``flows``: pairs of arrays such that the second's contents depend differentiably on the first's. ``snapshot``: the
-    values of struct arguments at the time of the launch, by the identity of the instance.
+    values of struct arguments at the time of the launch, by the identity of the instance. ``factors``: numbers in
+    structs (parameter and field) that the kernel multiplies elements by.
     """
 
     context: Context
@@ -68,17 +69,22 @@ class Launched:
     flows: tuple[tuple[ArrayValue, ArrayValue], ...]
     recorded: bool
     adjoint: bool = False
+    factors: frozenset[tuple[str, str]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """Elements of ``source`` go to ``target``; ``whole``: all of target is overwritten."""
+    """Elements of ``source`` go to ``target``; ``whole``: all of target is overwritten.
+
+    ``by``: the function of Warp that computes target from source in some other way, and records nothing.
+    """
 
     context: Context
     target: ArrayValue
     source: ArrayValue
     recorded: bool
     whole: bool
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,12 +204,22 @@ class Flagged:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A field of the struct instance with this identity got a value."""
+    """A field of the struct instance with this identity got a value, an array with ``requires_grad`` ``flag``."""
 
     context: Context
     struct: int
     field: str
     value: Value
+    flag: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Aliased:
+    """When ``tape`` began, one object had two names; that came about at ``context``. ``storages``: its memory."""
+
+    context: Context
+    tape: int
+    storages: frozenset[Storage]
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +246,7 @@ Record = Union[
     Escaped,
     Flagged,
     Bound,
+    Aliased,
     Replayed,
 ]
 
