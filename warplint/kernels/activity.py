@@ -141,6 +141,7 @@ def without_gradient(knowledge: Knowledge, trace: Trace) -> frozenset[int]:
 def _backward(knowledge: Knowledge, trace: Trace, edges: list[tuple[int, ...]], useful: bytearray) -> None:
     operations = trace.operations
     replaced = _replaced(trace)
+    has_loops = trace.has_loops
     changed = True
     while changed:
         changed = False
@@ -168,7 +169,7 @@ def _backward(knowledge: Knowledge, trace: Trace, edges: list[tuple[int, ...]], 
             for target in targets:
                 if not useful[target]:
                     useful[target] = 1
-                    changed = trace.has_loops
+                    changed = has_loops
 
 
 def _replaced(trace: Trace) -> frozenset[int]:

@@ -25,6 +25,7 @@ class Makeup:
         self._trace = trace
         self._invariance = invariance
         self._known: dict[int, tuple[int, ...]] = {}
+        invariance.parts = self.of
 
     def of(self, extract: Operation) -> tuple[int, ...]:
         """The values that an extracted component is made of, as far as that can be told; else the whole composite.
@@ -32,6 +33,7 @@ class Makeup:
         With the indices, unless it certainly is what was stored at these.
         """
         if extract.index not in self._known:
+            self._known[extract.index] = extract.operands  # while it is asked for by what it depends on
             found: dict[int, None] = {}
             component, whole = extract.detail, extract.operands[0]
             if not isinstance(component, tuple):
