@@ -10,6 +10,8 @@ from warplint.ir.facts import Fact
 from warplint.ir.spans import Location
 from warplint.source.project import Module, Project
 from warplint.tapes import (
+    checkers,
+    copies,
     duplicates,
     entries,
     housekeeping,
@@ -22,6 +24,7 @@ from warplint.tapes import (
     severed,
     stale,
     structs,
+    unwritten,
     windows,
 )
 from warplint.tapes.active import activity
@@ -63,6 +66,9 @@ class TapeAnalysis:
                 *duplicates.facts(trace, sweeps, actives),
                 *seeding.facts(trace, sweeps, actives),
                 *structs.facts(trace, sweeps, actives),
+                *copies.facts(trace, sweeps, actives),
+                *unwritten.facts(trace),
+                *checkers.facts(trace),
             ]
             told = {fact.location for fact in found}
             for fact in (*found, *housekeeping.facts(trace, sweeps, told)):
