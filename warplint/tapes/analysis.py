@@ -51,8 +51,10 @@ class TapeAnalysis:
             return
         seen: set[tuple[str, Location]] = set()
         left_out: list[str] = []
+        reads = unwritten.Reads()
         for trace in entries.traces(self.project, module, self.effects, left_out):
             self._note(module, trace)
+            reads.look(trace)
             sweeps = recorded.sweeps(trace)
             actives = [activity(trace, sweep) for sweep in sweeps]
             found = [
@@ -67,7 +69,6 @@ class TapeAnalysis:
                 *seeding.facts(trace, sweeps, actives),
                 *structs.facts(trace, sweeps, actives),
                 *copies.facts(trace, sweeps, actives),
-                *unwritten.facts(trace),
                 *checkers.facts(trace),
             ]
             told = {fact.location for fact in found}
@@ -76,6 +77,7 @@ class TapeAnalysis:
                 if key not in seen:
                     seen.add(key)
                     yield fact
+        yield from reads.facts()
         self.exhausted += [(module.path, entry) for entry in left_out]
 
     def _note(self, module: Module, trace: Trace) -> None:
