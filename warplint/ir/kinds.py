@@ -58,6 +58,7 @@ KINDS: Mapping[str, frozenset[str]] = {
     "state-alias": frozenset({"array", "reader"}),
     "stale-gradient": frozenset({"parameter", "loss", "cause"}),
     "tape-re-entered": frozenset({"parameter", "loss"}),
+    "unconverged-solver": frozenset({"kernel", "array", "rounds"}),
     "uninitialised-read": frozenset({"array", "kernel"}),
     "utility-not-recorded": frozenset({"function", "source", "target", "input"}),
     "window-backward": frozenset({"state", "parameter", "windows", "loss"}),

@@ -24,6 +24,7 @@ from warplint.tapes import (
     severed,
     stale,
     structs,
+    unconverged,
     unwritten,
     windows,
 )
@@ -70,6 +71,7 @@ class TapeAnalysis:
                 *structs.facts(trace, sweeps, actives),
                 *copies.facts(trace, sweeps, actives),
                 *checkers.facts(trace),
+                *unconverged.facts(sweeps, actives),
             ]
             told = {fact.location for fact in found}
             for fact in (*found, *housekeeping.facts(trace, sweeps, told)):
