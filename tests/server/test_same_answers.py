@@ -6,6 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+
+pytest.importorskip("pygls")
+
 from client import Client
 
 from warplint.pipeline import run

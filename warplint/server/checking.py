@@ -150,6 +150,7 @@ class Checker:
         Raises:
             Superseded: as ``superseded`` does.
         """
+        text = text.replace("\r\n", "\n").replace("\r", "\n")  # as the protocol counts lines
         self.refresh(path)
         if self._is_excluded(path):
             return Checked(path, text)
