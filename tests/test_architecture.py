@@ -48,6 +48,8 @@ ROOMS = {
         "suppressing",
         "baseline",
     },
+    "scaffold": {"ir", "catalogue", "frontend", "analysis"},
+    "trying": {"ir", "catalogue", "settings", "report", "pipeline"},
     "server": {
         "ir",
         "source",
@@ -67,6 +69,8 @@ ROOMS = {
     },
     "cli": {
         "ir",
+        "scaffold",
+        "trying",
         "arguments",
         "completion",
         "watching",

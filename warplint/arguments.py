@@ -19,10 +19,15 @@ COMMANDS = {
     "explain": "print the page of a rule",
     "rules": "list the rules",
     "config": "print what is configured for a file, and where",
+    "new-rule": "make a rule file of your own and its examples",
+    "test-rules": "try rules of your own on their examples",
     "completion": "print a script that completes warplint in a shell",
     "server": "talk to an editor (a language server on stdin and stdout)",
 }
 
+
+#: Where ``new-rule`` puts rules unless it is told.
+OWN_RULES = "our-rules"
 
 #: The shells that can be helped.
 SHELLS = ("bash", "zsh", "fish")
@@ -73,7 +78,10 @@ def check_parser() -> argparse.ArgumentParser:
     findings = parser.add_argument_group("findings")
     levels = "|".join(SEVERITIES)
     findings.add_argument(
-        "--min-severity", choices=SEVERITIES, default="warning", metavar=levels, help="list these and worse (warning)"
+        "--min-severity",
+        choices=SEVERITIES,
+        metavar=levels,
+        help="list these and worse (warning; info in json and jsonl)",
     )
     findings.add_argument(
         "--fail-on", choices=FAIL_ON, metavar=f"{levels}|never", help="exit status 1 for these and worse (warning)"
@@ -192,6 +200,12 @@ class Asked:
     symptom: str | None = None
     config: str | None = None
     isolated: bool = False
+    #: About rules of the user's own: where they are, what they select, whether and where they are probed.
+    folder: str = ""
+    fact: str = ""
+    code: str | None = None
+    probe: bool = True
+    device: str | None = None
 
 
 def explain_parser() -> argparse.ArgumentParser:
@@ -219,6 +233,30 @@ def config_parser() -> argparse.ArgumentParser:
     parser.add_argument("--config", metavar="FILE", help="this configuration for all files")
     parser.add_argument("--isolated", action="store_true", help="no configuration at all")
     parser.add_argument("--output-format", choices=("text", "json"), default="text", help="text is the default")
+    return parser
+
+
+def new_rule_parser() -> argparse.ArgumentParser:
+    """The parser of ``warplint new-rule``."""
+    parser = Parser(
+        prog="warplint new-rule",
+        description="Make a rule file and a folder of examples, to begin from. What they select and show is\n"
+        "taken from a rule that comes with warplint.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("name", metavar="NAME", help="words in lower case joined by `-`, as in `allow NAME`")
+    parser.add_argument("--dir", default=OWN_RULES, metavar="DIR", help=f"where your rules are ({OWN_RULES})")
+    parser.add_argument("--fact", default="loop-carried-value", metavar="KIND", help="the kind of fact it selects")
+    parser.add_argument("--id", metavar="CODE", help="its code; OWN001 or the next that is free without")
+    return parser
+
+
+def own_rules_parser() -> argparse.ArgumentParser:
+    """The parser of ``warplint test-rules``."""
+    parser = Parser(prog="warplint test-rules", description="Try rules of your own on their examples.")
+    parser.add_argument("dir", metavar="DIR", help="the folder of the rule files")
+    parser.add_argument("--no-probe", action="store_true", help="look only whether they are found; run nothing")
+    parser.add_argument("--device", type=_device, help="where to run them: auto (the default), cpu or cuda:N")
     return parser
 
 
@@ -251,6 +289,10 @@ def asked(command: str, arguments: Sequence[str]) -> Asked:
         return Asked(given.rule, everything=given.all, symptom=given.symptom)
     if command == "completion":
         return Asked(given.shell)
+    if command == "new-rule":
+        return Asked(given.name, folder=given.dir, fact=given.fact, code=given.id)
+    if command == "test-rules":
+        return Asked(folder=given.dir, probe=not given.no_probe, device=given.device)
     if command == "server":
         return Asked()
     as_json = given.output_format == "json"
@@ -265,6 +307,8 @@ PARSERS: dict[str, Callable[[], argparse.ArgumentParser]] = {
     "explain": explain_parser,
     "rules": rules_parser,
     "config": config_parser,
+    "new-rule": new_rule_parser,
+    "test-rules": own_rules_parser,
     "completion": completion_parser,
     "server": server_parser,
 }

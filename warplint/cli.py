@@ -191,6 +191,35 @@ def _config(given: Asked) -> int:
     return _ended(_write(as_json(found) if given.as_json else as_text(found)), problems)
 
 
+def _new_rule(given: Asked) -> int:
+    from pathlib import Path
+
+    from warplint.ir.spans import displayed
+    from warplint.scaffold import Refused, new_rule
+
+    try:
+        written = new_rule(str(given.about), Path(given.folder), given.fact, given.code)
+    except Refused as error:
+        _say(str(error))
+        return FAILED
+    return _ended(_write(f"Wrote {displayed(path.absolute())}" for path in written), ())
+
+
+def _test_rules(given: Asked) -> int:
+    from pathlib import Path
+
+    from warplint.pipeline import DeviceUnusable
+    from warplint.trying import as_text, try_rules
+
+    try:
+        trials, problems = try_rules(Path(given.folder), given.probe, given.device)
+    except DeviceUnusable as error:
+        _say(str(error))
+        return FAILED
+    ended = _ended(_write(as_text(trials)) if trials else True, problems)
+    return ended or (FINDINGS if any(trial.passed is False for trial in trials) else CLEAN)
+
+
 def _completion(given: Asked) -> int:
     from warplint.completion import script
 
@@ -224,7 +253,9 @@ _COMMANDS: dict[str, Callable[[Asked], int]] = {
     "completion": _completion,
     "config": _config,
     "explain": _explain,
+    "new-rule": _new_rule,
     "rules": _rules,
+    "test-rules": _test_rules,
     "server": _server,
 }
 

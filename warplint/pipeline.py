@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 # Some of these are in every comment that suppresses something.
 _COMMENT_WORDS = ("warplint", "Warplint", "WARPLINT", "noqa", "NOQA", "NoQA", "Noqa")
 
+# Programs choose for themselves what they show.
+_FOR_PROGRAMS = ("json", "jsonl")
+
 #: Called with what is being done.
 Progress = Callable[[str], None]
 
@@ -101,11 +104,12 @@ def run(options: Options, stdin: bytes | None = None, progress: Progress = lambd
 
     # 5. Whether it is so.
     clock.append(time.monotonic())
-    listed = [finding for finding in findings if at_least(finding.severity, options.min_severity)]
+    least = options.min_severity or ("info" if options.output_format in _FOR_PROGRAMS else "warning")
+    listed = [finding for finding in findings if at_least(finding.severity, least)]
     rules = selection.rules_of(listed)
     probed = _probed(listed, rules, project, options, configurations, progress)
 
-    unlisted = [finding for finding in findings if not at_least(finding.severity, options.min_severity)]
+    unlisted = [finding for finding in findings if not at_least(finding.severity, least)]
     if baseline is not None:
         looked_for = {path: selection.looked_for(path)[1] for path in texts if path != stdin_path}
         standing = [finding for finding in probed if finding.evidence.verdict != "refuted"]

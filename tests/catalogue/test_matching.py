@@ -139,7 +139,9 @@ def test_a_message_that_quotes_what_facts_do_not_have() -> None:
 
 @pytest.mark.parametrize(("reach", "expected"), [("taped", "warning"), ("library", "info"), ("untaped", "info")])
 def test_a_severity_of_the_user_is_weakened_as_well(reach: Reach, expected: str) -> None:
-    (found,) = Matcher([RULE], None).findings([fact(reach=reach)], frozenset({RULE.id}), {RULE.id: "warning"})
+    (found,) = Matcher([RULE], None).findings(
+        [fact(reach=reach)], frozenset({RULE.id}), severities={RULE.id: "warning"}
+    )
     assert found.severity == expected
 
 

@@ -83,7 +83,7 @@ class TestOwnRules:
         done = lint(".")
         assert (hits(done), done.returncode) == ([LIGHT, PLAN], 2)
         assert done.stderr.startswith(
-            "warplint: our-rules/ACME001.yaml:9: facts of kind `array-augmented-assignment` have no"
+            "warplint: our-rules/ACME001.yaml:9: `message` quotes `{victim}`, which `array-augmented-assignment` does"
         )
         path.write_text(OWN_RULE.replace("probe:", "prob:"))
         assert "did you mean `probe`?" in lint(".").stderr

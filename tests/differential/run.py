@@ -31,7 +31,7 @@ TRIED = (
     (4, -3.0, 3.0, 3),
 )
 
-#: Where a kernel that looks right is tried once more if something was found in it: a decision that goes wrong may go
+#: Where every kernel that looks right is tried once more, whatever was found in it: a decision that goes wrong may go
 #: wrong seldom.
 TRIED_AGAIN = ((30, -1.3, 1.3, 3), (30, 0.0, 2.0, 3), (30, -3.0, 3.0, 4))
 
@@ -95,7 +95,7 @@ def outcomes(seed: int, count: int) -> list[Outcome]:
             kernel = getattr(loaded, name)
             facts = tuple(found.get(name, ()))
             wrong = _wrong(wp, kernel, TRIED)
-            if facts and wrong is False:
+            if wrong is False:
                 wrong = _wrong(wp, kernel, TRIED_AGAIN) is True
             results.append(Outcome(name, parts[index], wrong, facts))
         return results

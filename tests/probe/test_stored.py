@@ -120,6 +120,13 @@ def test_the_third_answer_is_asked_for_again_after_a_day(tmp_path: Path, monkeyp
     assert store.get(_JOB) is None
 
 
+def test_what_ran_out_of_time_is_tried_again(tmp_path: Path) -> None:
+    store = Store(tmp_path, "context")
+    detail = "it does not finish within the time limit of 60 seconds"
+    store.put(_JOB, Answer(({"verdict": "inconclusive", "detail": detail, "numbers": {}},), "cpu", "1.19.0"))
+    assert store.get(_JOB) is None
+
+
 def test_the_store_stays_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored, "_MOST_FILES", 8)
     store = Store(tmp_path, "context")

@@ -38,6 +38,12 @@ _CONDITION = {
     ]
 }
 
+_WHERE: dict[str, object] = {
+    "type": "object",
+    "propertyNames": _whole(ATTRIBUTE.pattern),
+    "additionalProperties": _CONDITION,
+}
+
 _PROPERTIES: dict[str, object] = {
     "id": {
         "description": "Capital letters and three digits; WP is taken.",
@@ -53,11 +59,7 @@ _PROPERTIES: dict[str, object] = {
         **_mapping(
             {
                 "fact": _whole(KEBAB.pattern),
-                "where": {
-                    "type": "object",
-                    "propertyNames": _whole(ATTRIBUTE.pattern),
-                    "additionalProperties": _CONDITION,
-                },
+                "where": _WHERE,
             },
             ("fact",),
         ),
@@ -87,6 +89,22 @@ _PROPERTIES: dict[str, object] = {
         "allOf": [{"contains": {"required": ["bad"]}}, {"contains": {"required": ["good"]}}],
     },
     "enabled": {"description": "Whether the rule applies without being selected.", "type": "boolean"},
+    "cases": {
+        "description": "What is different where more is known of the fact; the first case that holds counts.",
+        "type": "array",
+        "items": {
+            **_mapping(
+                {
+                    "where": _WHERE,
+                    "severity": {"enum": list(SEVERITIES)},
+                    "confidence": {"enum": list(CONFIDENCES)},
+                    "enabled": {"type": "boolean"},
+                },
+                ("where",),
+            ),
+            "minProperties": 2,
+        },
+    },
     "symptoms": {
         "description": "What a person sees who has the defect.",
         "type": "array",

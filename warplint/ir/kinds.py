@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 #: What is known of a value that an adjoint needs and does not find.
-_LOST = frozenset({"variable", "operation", "needs", "active"})
+_LOST = frozenset({"variable", "operation", "use", "needs", "active"})
 
 _COMPONENT = frozenset({"target", "operator", "variable", "composite", "attribute", "accumulates"})
 
@@ -38,16 +38,24 @@ KINDS: Mapping[str, frozenset[str]] = {
     "counter-slot": frozenset({"counter", "use", "active"}),
     "repeated-effect": frozenset({"function", "array", "needed"}),
     # tapes
+    "adjoint-dropped": frozenset({"state", "other"}),
     "backward-disabled": frozenset({"kernel", "source", "target", "input"}),
     "backward-twice": frozenset({"parameter", "loss"}),
+    "duplicate-launch": frozenset({"kernel", "array", "retained"}),
+    "flag-set-after-struct": frozenset({"array", "field", "kernel"}),
     "gradient-not-zeroed": frozenset({"parameter", "loss"}),
     "host-round-trip": frozenset({"array", "source", "input"}),
+    "housekeeping-on-tape": frozenset({"kernel", "array", "purpose", "loss", "erases"}),
     "launch-not-recorded": frozenset({"kernel", "source", "target", "input"}),
-    "loss-not-on-tape": frozenset({"loss", "input"}),
+    "loss-not-on-tape": frozenset({"loss", "input", "cause"}),
     "missing-requires-grad": frozenset({"array", "allocator", "input", "loss", "writer", "reader", "explicit"}),
     "overwritten-before-sweep": frozenset({"array", "reader", "writer", "by", "loss", "during"}),
-    "stale-gradient": frozenset({"parameter", "loss"}),
+    "retained-gradient": frozenset({"array", "first", "second"}),
+    "seed-mismatch": frozenset({"array", "reported", "input"}),
+    "state-alias": frozenset({"array", "reader"}),
+    "stale-gradient": frozenset({"parameter", "loss", "cause"}),
     "tape-re-entered": frozenset({"parameter", "loss"}),
+    "utility-not-recorded": frozenset({"function", "source", "target", "input"}),
     "window-backward": frozenset({"state", "parameter", "windows", "loss"}),
     # comments
     "malformed-suppression": frozenset({"problem"}),

@@ -68,7 +68,7 @@ class Allocate:
     ``dtype`` is the name of a Warp type (``float32``, ``vec3f``), a ``DefinitionRef`` to a struct, or None.
     ``shape`` entries that the analysis does not know are ``Unknown``. ``requires_grad`` None is unknown.
     ``like`` is the array that ``*_like``, ``clone`` and ``empty_like`` take after.
-    ``values`` are the contents where the analysis knows them, flat.
+    ``values`` are the contents where the analysis knows them, flat. ``retains`` is ``retain_grad``.
     """
 
     array: int
@@ -80,6 +80,7 @@ class Allocate:
     name: str = ""
     like: int | None = None
     values: tuple[float, ...] | None = None
+    retains: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from warplint.kernels import builtins
+from warplint.kernels.invariance import Invariance
 from warplint.kernels.knowledge import Knowledge
-from warplint.kernels.layout import parts
+from warplint.kernels.makeup import Makeup
 from warplint.kernels.trace import Operation, Trace
 from warplint.source.project import Definition
 
@@ -81,6 +82,7 @@ def _forward(
     differentiable = knowledge.types.differentiable
     operations = trace.operations
     scratch: set[int] = set()
+    makeup = Makeup(trace, Invariance(trace))
     changed = True
     while changed:
         changed = False
@@ -113,7 +115,7 @@ def _forward(
                     operation.type
                 )
                 if found and name == "extract":
-                    found = any(varied[part] for part in parts(trace, operation))
+                    found = any(varied[part] for part in makeup.of(operation))
             if found:
                 varied[index] = 1
                 changed = True
@@ -138,6 +140,7 @@ def without_gradient(knowledge: Knowledge, trace: Trace) -> frozenset[int]:
 
 def _backward(knowledge: Knowledge, trace: Trace, edges: list[tuple[int, ...]], useful: bytearray) -> None:
     operations = trace.operations
+    replaced = _replaced(trace)
     changed = True
     while changed:
         changed = False
@@ -156,6 +159,8 @@ def _backward(knowledge: Knowledge, trace: Trace, edges: list[tuple[int, ...]], 
                     summary = knowledge.summarise(operation.detail)
                     inner = summary.stored if summary is not None else ()
                     targets = tuple(operation.operands[p] for p in inner if p < len(operation.operands))
+            elif operation.index in replaced and useful[operation.index]:
+                targets = operation.operands[1:]
             elif useful[operation.index]:
                 targets = tuple(operation.operands[position] for position in edges[operation.index])
             else:
@@ -164,6 +169,27 @@ def _backward(knowledge: Knowledge, trace: Trace, edges: list[tuple[int, ...]], 
                 if not useful[target]:
                     useful[target] = 1
                     changed = trace.has_loops
+
+
+def _replaced(trace: Trace) -> frozenset[int]:
+    """What dynamic loops carry and each iteration sets without reading it.
+
+    What it was before a loop is of no use, unless the loop makes no iteration at all.
+    """
+    if not trace.has_loops:
+        return frozenset()
+    read: set[int] = set()
+    cut: set[object] = set()
+    for operation in trace.operations:
+        if operation.name == "jump":
+            cut.add(getattr(operation.detail, "loop", None))
+        elif operation.name != "exit":
+            read.update(operation.operands)
+    return frozenset(
+        operation.index
+        for operation in trace.operations
+        if operation.name == "loop" and operation.index not in read and operation.detail not in cut
+    )
 
 
 def _holds_floats(knowledge: Knowledge, trace: Trace, operation: Operation) -> bool:

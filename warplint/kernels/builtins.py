@@ -67,7 +67,6 @@ _NEEDS: dict[str, dict[int, tuple[int, ...]]] = {
     # operations of the record
     "phi": {1: (0,), 2: (0,)},
     "construct": {},
-    "extract": {0: (1,)},
 }
 
 #: Operations of the record whose operands all get a gradient and whose adjoints read no value.
@@ -150,6 +149,10 @@ def lacking(name: str, arguments: tuple[Type, ...]) -> tuple[int, ...]:
 @cache
 def needs(name: str, operand: int, count: int) -> tuple[int, ...]:
     """The positions of the operands whose values the adjoint of ``operand`` reads."""
+    if name == "extract":
+        return tuple(range(1, count))
+    if name in ("insert", "insert_add"):
+        return tuple(range(1, count - 1)) if operand == count - 1 else ()
     if name in _NEEDS:
         return tuple(index for index in _NEEDS[name].get(operand, ()) if 0 <= index < count)
     if name in LINEAR:

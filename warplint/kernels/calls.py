@@ -8,7 +8,20 @@ from warplint.ir import syntax as ir
 from warplint.kernels import builtins
 from warplint.kernels.expressions import Expressions
 from warplint.kernels.trace import Opaque, Write
-from warplint.kernels.types import BOOL, FLOAT, GENERIC, INT, QUAT, TRANSFORM, UNKNOWN_TYPE, Type, array, named, vector
+from warplint.kernels.types import (
+    BOOL,
+    FLOAT,
+    GENERIC,
+    INT,
+    QUAT,
+    TRANSFORM,
+    UNKNOWN_TYPE,
+    Type,
+    array,
+    matrix,
+    named,
+    vector,
+)
 from warplint.source.project import UNKNOWN, Definition, External, ParameterRef, Value
 
 _ACCUMULATING = {"atomic_add": "+=", "atomic_sub": "-="}
@@ -151,6 +164,9 @@ class Calls(Expressions):
         if name == "adjoint":
             return self.unknown(node.span)
         result = builtins.result(name, types)
+        if name == "identity" and types[:1] == (INT,):
+            size = self.trace.operations[arguments[0]].detail
+            result = matrix(size, size) if type(size) is int else matrix(0, 0)
         if result.kind == "tile" and result.element is None:
             # a tile holds what it was made of
             elements = (type_.element for type_ in types if type_.kind in ("array", "tile"))

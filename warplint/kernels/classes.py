@@ -3,32 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from warplint.ir.spans import Span
 from warplint.kernels.losses import Lost, written
+from warplint.kernels.statements import Statements
 from warplint.kernels.trace import Frame, Insert, Jump, Operation, Trace
-from warplint.source.project import Definition
-
-#: How an operation is spelled in messages.
-SPELLED = {
-    "add": "+",
-    "sub": "-",
-    "mul": "*",
-    "div": "/",
-    "mod": "%",
-    "pow": "**",
-    "neg": "-",
-    "phi": "if",
-    "compare": "comparison",
-    "store": "=",
-    "insert": "=",
-    "insert_add": "+=",
-    "extract": "[]",
-    "load": "[]",
-    "view": "[]",
-    "loop": "loop",
-}
+from warplint.kernels.words import spelled, use
 
 #: Kinds of facts whose place is where the value is overwritten; all others stand where it is needed.
 _AT_OVERWRITING = frozenset({"array-overwritten", "tile-overwritten", "component-stored-after-read"})
@@ -40,7 +21,8 @@ _NEEDED = {
     "index": "read here: the adjoint goes to another element",
     "condition": "read here: the reverse sweep decides this anew with another value",
     "bound": "read here: the reverse sweep runs another number of iterations",
-    "order": "its gradient changes here in every iteration, and the iterations are reversed in forward order",
+    "order": "updated here: the iterations are reversed in forward order, and their adjoints come in the wrong order",
+    "turn": "read here: the iterations are reversed in forward order, and their adjoints come in the wrong order",
 }
 
 
@@ -59,25 +41,37 @@ class Classes:
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
+        self._statements = Statements(trace.definition)
 
     def defects(self, lost: list[Lost]) -> Iterator[Defect]:
         """One defect for each thing to change, in the order in which they were found."""
+        found: dict[tuple[str, Span], Defect] = {}
+        for defect in self._causes(lost):
+            # of what one statement reads, all is repaired alike
+            key = (defect.kind, defect.span)
+            if defect.attributes.get("needs") == "order":
+                key = ("order", defect.labels[0][0])  # of one loop
+            elif defect.kind in _SAME_CAUSE:
+                key = (defect.kind, self._statements.at(defect.span))
+            first = found.get(key)
+            found[key] = defect if first is None else _joined(first, defect)
+        yield from found.values()
+
+    def _causes(self, lost: list[Lost]) -> Iterator[Defect]:
+        """One defect for each value that is lost."""
         groups: dict[tuple[str, object], list[Lost]] = {}
         for item in lost:
             kind = self._kind(item)
             if kind is not None:
                 groups.setdefault((kind, self._cause(kind, item)), []).append(item)
-        places: set[tuple[str, Span]] = set()
         for (kind, cause), items in groups.items():
             if kind in _SAME_CAUSE:
                 before = _SAME_CAUSE[: _SAME_CAUSE.index(kind)]
                 if any((other, cause) in groups for other in before):
                     continue
-            items.sort(key=lambda item: (item.via == "order", item.reader))
-            defect = self._defect(kind, items)
-            if (kind, defect.span) not in places:
-                places.add((kind, defect.span))
-                yield defect
+            items = [self._at_update(item) if item.via == "order" else item for item in items]
+            items.sort(key=lambda item: (item.via in ("order", "turn"), item.reader))
+            yield self._defect(kind, items)
 
     # --- classes ---
 
@@ -89,7 +83,7 @@ class Classes:
         if loss == "carried":
             if not self._trace.inside(self._trace.operations[item.reader].frame, self._loop(origin).index):
                 return None
-            return "carried-index" if item.via in ("index", "bound") else "loop-carried-value"
+            return "carried-index" if origin.type.kind == "int" else "loop-carried-value"
         if loss == "mutated":
             if origin.name == "loop":
                 return "loop-result-used"
@@ -145,6 +139,7 @@ class Classes:
         attributes: dict[str, object] = {
             "variable": origin.variable or "",
             "operation": spelled(reader),
+            "use": use(kind, first.via, reader),
             "needs": first.via,
             "active": True,
         }
@@ -201,10 +196,12 @@ class Classes:
                 (insert.statement, "overwritten here"),
             ]
         if first.loss.overwriter is None:
+            attributes["variable"] = origin.variable or operations[origin.operands[0]].variable or ""
             return [(first.place, "read here: the adjoint needs this value"), (origin.span, "overwritten here")]
         overwriter = operations[first.loss.overwriter]
         write = written(overwriter)
-        attributes["target"] = write.target if write is not None else ""
+        array = operations[self._trace.root(overwriter.operands[0])[0]]
+        attributes["target"] = write.target if write is not None else array.variable or spelled(overwriter)
         attributes["overwrites"] = write.operator if write is not None else spelled(overwriter)
         statement = write.statement if write is not None else overwriter.span
         needed = _NEEDED[first.via]
@@ -229,6 +226,7 @@ class Classes:
         attributes: dict[str, object] = {
             "variable": write.target if write is not None else "",
             "operation": spelled(operations[item.reader]),
+            "use": "stored in another iteration than it is read in: their adjoints come in the wrong order",
             "needs": item.via,
             "loop": loop.kind,
             "active": True,
@@ -250,15 +248,26 @@ class Classes:
         attributes: dict[str, object] = {"exit": jump.kind, "loop": loop.kind, "active": True}
         return Defect("early-exit", item.place, tuple(labels), attributes)
 
-    def _update(self, head: Operation) -> Span | None:
-        operations = self._trace.operations
-        if len(head.operands) < 2:
-            return None
-        index = head.operands[1]
-        while operations[index].name == "phi":
-            _, then, orelse = operations[index].operands
-            index = then if then != head.index else orelse
-        return operations[index].span if index != head.index else None
+    def _at_update(self, item: Lost) -> Lost:
+        """What the order of iterations spoils, at the statement that updates the carried value."""
+        origin = self._trace.operations[item.loss.origin]
+        if item.loss.kind != "carried":
+            return item
+        return replace(item, place=self._update(origin, item.place) or item.place)
+
+    def _update(self, head: Operation, near: Span | None = None) -> Span | None:
+        """The statement that sets what a loop carries: that around ``near``, else the last one."""
+        setting = self._statements.setting(head.variable or "", head.span)
+        around = [span for span in setting if near is not None and span.covers(near)]
+        found = around or setting
+        return found[-1] if found else None
+
+
+def _joined(first: Defect, other: Defect) -> Defect:
+    """One defect with what another says of the same statement."""
+    lines = {span.line for span, _ in first.labels}
+    further = tuple(label for label in other.labels if label[0].line not in lines)
+    return replace(first, labels=(first.labels + further)[:6])
 
 
 def _primary(kind: str, labels: list[tuple[Span, str]], first: Lost) -> Span:
@@ -267,11 +276,3 @@ def _primary(kind: str, labels: list[tuple[Span, str]], first: Lost) -> Span:
     if kind in _AT_OVERWRITING:
         return next(span for span, text in labels if text == "overwritten here")
     return first.place
-
-
-def spelled(operation: Operation) -> str:
-    """An operation as the source spells it."""
-    if operation.name == "call" and isinstance(operation.detail, Definition):
-        return operation.detail.node.name
-    write = written(operation)
-    return write.operator if write is not None else SPELLED.get(operation.name, operation.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from warplint.ir.facts import Fact
 from warplint.ir.spans import Span
@@ -11,7 +12,7 @@ from warplint.kernels.components import Components, Overwrite
 from warplint.kernels.losses import written
 from warplint.kernels.lost import LostValues
 from warplint.kernels.making import Maker
-from warplint.kernels.trace import Insert, Trace
+from warplint.kernels.trace import Insert
 
 
 class Facts(Maker):
@@ -19,19 +20,30 @@ class Facts(Maker):
 
     def all(self) -> Iterator[Fact]:
         """All facts of the definition."""
-        yield from self._augmented()
-        stores: set[Span] = set()
+        augmented = {fact.location.span: fact for fact in self._augmented()}
+        overwritten: set[tuple[object, Span]] = set()
         if self._overwrites_handled is False:
-            for overwrite in _first_of_each(self._trace, Components(self._trace, self._active).find()):
-                fact = self._overwrite(overwrite)
-                stores.add(fact.location.span)
-                yield fact
+            for overwrites in self._by_value(Components(self._trace, self._active).find()):
+                yield self._overwrite(overwrites)
+                overwritten.update((self._insert(item).variable, self._insert(item).statement) for item in overwrites)
+        stores = {span for _, span in overwritten}
         lost = list(LostValues(self._knowledge, self._trace, self._active, self._overwrites_handled).find())
         for defect in Classes(self._trace).defects(lost):
             if defect.kind == "component-stored-after-read" and defect.span in stores:
                 continue  # a wrong store already
+            if defect.kind == "loop-carried-value" and any(
+                variable == defect.attributes["variable"] and span.covers(defect.span) for variable, span in overwritten
+            ):
+                continue  # of a variable whose components should not be stored like this at all
             labels = [self._label(span, text) for span, text in defect.labels]
+            if defect.kind == "array-overwritten" and defect.span in augmented:
+                # one change repairs both: to write the new value elsewhere
+                fact = augmented[defect.span]
+                further = [label for label in labels if label.location.span != defect.span]
+                augmented[defect.span] = replace(fact, labels=(*fact.labels, *further))
+                continue
             yield self._fact(defect.kind, defect.span, defect.attributes, labels)
+        yield from augmented.values()
 
     # --- array elements updated in place ---
 
@@ -73,15 +85,45 @@ class Facts(Maker):
 
     # --- components ---
 
-    def _overwrite(self, overwrite: Overwrite) -> Fact:
-        store = self._trace.operations[overwrite.store]
-        previous = self._trace.operations[overwrite.previous]
-        insert = store.detail
+    def _insert(self, overwrite: Overwrite) -> Insert:
+        insert = self._trace.operations[overwrite.store].detail
         assert isinstance(insert, Insert)
+        return insert
+
+    def _by_value(self, found: Iterator[Overwrite]) -> list[list[Overwrite]]:
+        """The offending stores, one for each statement, by the value that they store over.
+
+        All go if the composite is built anew.
+        """
+        groups: dict[object, list[Overwrite]] = {}
+        members: dict[Span, object] = {}
+        for overwrite in found:
+            insert = self._insert(overwrite)
+            if insert.statement in members:
+                continue
+            place = self._trace.operations[overwrite.previous].span
+            key = members.get(place, (insert.variable, place))
+            if self._fact_kind(insert) != "component-overwrite":
+                key = (insert.variable, insert.statement)  # another defect
+            members[insert.statement] = key
+            groups.setdefault(key, []).append(overwrite)
+        return list(groups.values())
+
+    def _fact_kind(self, insert: Insert) -> str:
+        accumulates = insert.attribute and insert.operator in ("+=", "-=")
+        return "attribute-component-accumulate" if accumulates else "component-overwrite"
+
+    def _overwrite(self, overwrites: list[Overwrite]) -> Fact:
+        first = overwrites[0]
+        store = self._trace.operations[first.store]
+        previous = self._trace.operations[first.previous]
+        insert = self._insert(first)
         span = insert.statement
         labels = [self._label(span, "overwritten here: the old value's gradient is not cleared")]
         if previous.span != span:
             labels.insert(0, self._label(previous.span, f"`{insert.variable}` holds a differentiable value from here"))
+        for other in overwrites[1:8]:
+            labels.append(self._label(self._insert(other).statement, "and here"))
         attributes: dict[str, object] = {
             "target": insert.target,
             "operator": insert.operator,
@@ -90,22 +132,4 @@ class Facts(Maker):
             "attribute": insert.attribute,
             "accumulates": insert.operator in ("+=", "-="),
         }
-        kind = "component-overwrite"
-        if insert.attribute and insert.operator in ("+=", "-="):
-            kind = "attribute-component-accumulate"
-        return self._fact(kind, span, attributes, labels)
-
-
-def _first_of_each(trace: Trace, found: Iterator[Overwrite]) -> Iterator[Overwrite]:
-    """The first offending store for each variable and component (static loops repeat stores)."""
-    seen: set[object] = set()
-    places: set[Span] = set()
-    for overwrite in found:
-        insert = trace.operations[overwrite.store].detail
-        assert isinstance(insert, Insert)
-        key = (insert.variable, insert.component)
-        if key in seen or insert.statement in places:
-            continue
-        seen.add(key)
-        places.add(insert.statement)
-        yield overwrite
+        return self._fact(self._fact_kind(insert), span, attributes, labels)

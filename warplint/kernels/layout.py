@@ -1,46 +1,8 @@
-"""Where the components of composites lie, and which values a component consists of."""
+"""Where elements, the components of composites and the members of structs lie."""
 
 from __future__ import annotations
 
-from math import prod
-
-from warplint.kernels.trace import Component, Insert, Operation, Trace
-
-
-def parts(trace: Trace, extract: Operation) -> tuple[int, ...]:
-    """The values that an extracted component consists of, as far as that can be told; else the whole composite."""
-    component = extract.detail
-    index = extract.operands[0]
-    found: tuple[int, ...] = ()
-    while isinstance(component, tuple):
-        operation = trace.operations[index]
-        if operation.name in ("insert", "insert_add"):
-            insert = operation.detail
-            assert isinstance(insert, Insert)
-            relation = overlap(insert.component, component)
-            if relation == "unknown" or (relation == "same" and insert.component != component):
-                break
-            if relation == "same":
-                found = (*found, operation.operands[-1])
-                if operation.name == "insert":
-                    return found
-        elif operation.name == "construct":
-            sizes = operation.type.shape
-            positions = flat(component, sizes) if sizes else None
-            scalars = not any(trace.operations[part].type.is_composite for part in operation.operands)
-            if scalars and positions is not None and len(operation.operands) in (0, prod(sizes)):
-                return (*found, *(operation.operands[at] for at in positions if operation.operands))
-            break
-        elif operation.name == "field":
-            held = member(trace, operation)
-            if trace.operations[held].type.kind == "struct":
-                break
-            index = held
-            continue
-        elif operation.name != "copy":
-            break
-        index = operation.operands[0]
-    return (*found, index)
+from warplint.kernels.trace import Component, Operation, Trace
 
 
 def member(trace: Trace, field: Operation) -> int:
@@ -85,3 +47,24 @@ def flat(component: Component, sizes: tuple[int, ...]) -> list[int] | None:
             return None
         positions = [position * size + at for position in positions for at in range(*limits) if at < size]
     return positions
+
+
+def integer(trace: Trace, index: int) -> tuple[int, int]:
+    """An integer as the number of a value, -1 for zero, and a constant that is added to it."""
+    operation = trace.operations[index]
+    if operation.name == "copy" or (
+        operation.name == "int" and trace.operations[operation.operands[0]].type.kind == "int"
+    ):
+        return integer(trace, operation.operands[0])
+    if operation.name == "constant" and type(operation.detail) is int:
+        return -1, operation.detail
+    if operation.name == "neg":
+        base, offset = integer(trace, operation.operands[0])
+        return (-1, -offset) if base == -1 else (operation.number, 0)
+    if operation.name in ("add", "sub") and operation.type.kind == "int":
+        left, right = (integer(trace, operand) for operand in operation.operands)
+        if right[0] == -1:
+            return left[0], left[1] + (right[1] if operation.name == "add" else -right[1])
+        if left[0] == -1 and operation.name == "add":
+            return right[0], right[1] + left[1]
+    return operation.number, 0

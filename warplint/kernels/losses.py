@@ -11,8 +11,9 @@ from warplint.kernels.trace import Operation, Write
 LossKind = Literal["carried", "result", "mutated", "overwritten", "scratch", "member", "reordered", "cut"]
 
 #: What a lost value is read as: a number, an index, the condition of a branch, the end of a loop; or not at all, where
-#: an adjoint is lost because iterations are reversed in another order or not at all.
-Via = Literal["value", "index", "condition", "bound", "order", "exit"]
+#: an adjoint is lost because iterations are reversed in another order (which spoils an update, or what reads the value
+#: in turn) or not at all.
+Via = Literal["value", "index", "condition", "bound", "order", "turn", "exit"]
 
 #: Operations that change array elements.
 EFFECTS = frozenset({"store", "accumulate", "atomic"})

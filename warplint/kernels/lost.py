@@ -36,10 +36,13 @@ from warplint.kernels.invariance import Invariance
 from warplint.kernels.jumps import Jumps
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.losses import EFFECTS, Loss, Lost, Via
+from warplint.kernels.makeup import Makeup
 from warplint.kernels.order import CHOICES, EXTREMA, Order
 from warplint.kernels.trace import Frame, Insert, Operation, Trace
 from warplint.source.project import Definition
 
+#: Operations whose further operands are indices; the value that an ``insert`` stores is read by none of its adjoints.
+_INDEXED = frozenset({"load", "view", "extract", "insert", "insert_add"})
 _LOSING = EFFECTS | {"insert", "insert_add", "call"}
 
 
@@ -59,10 +62,13 @@ class LostValues:
         #: Bit sets of losses: of a value computed from lost ones, and of the carried variable itself.
         self._stale = [0] * count
         self._direct = [0] * count
-        self._invariance = Invariance(trace)
+        self._invariance = Invariance(trace, knowledge)
+        self._makeup = Makeup(trace, self._invariance)
         self._forward = trace.forward()
         self._elements = Elements(knowledge, trace, self._invariance)
-        self._order = Order(knowledge, trace, active, self._invariance, self._elements, self._forward)
+        self._order = Order(knowledge, trace, active, self._invariance, self._elements, self._makeup, self._forward)
+        #: Conditions of branches that do nothing but leave a loop early, which is a defect of its own.
+        self._left: set[int | None] = set()
         self._settled: dict[int, frozenset[int]] = {}
 
     def find(self) -> Iterator[Lost]:
@@ -71,12 +77,14 @@ class LostValues:
         if not any(frame.is_loop for frame in trace.frames) and not self._possible():
             return
         self._spread()
+        cut = list(Jumps(self._knowledge, trace, self._active, self._forward).find())
+        self._left = {trace.frames[trace.operations[item.loss.origin].frame].condition for item in cut}
         for operation in trace.operations:
             yield from self._of(operation)
         yield from self._bounds()
         yield from self._order.find()
         yield from self._order.arrays()
-        yield from Jumps(self._knowledge, trace, self._active, self._forward).find()
+        yield from cut
 
     def _possible(self) -> bool:
         """Whether anything in a body without dynamic loops can lose a value."""
@@ -147,24 +155,7 @@ class LostValues:
             return (layout.member(self._trace, operation),)
         if operation.name != "extract":
             return operation.operands
-        parts = layout.parts(self._trace, operation)
-        source = self._trace.operations[parts[-1]] if parts else None
-        if source is not None and source.name == "loop" and self._untouched(source, operation.detail):
-            parts = (*parts[:-1], source.operands[0])
-        return (*parts, *operation.operands[1:])
-
-    def _untouched(self, head: Operation, component: object) -> bool:
-        """Whether the loop stores only other components of the composite that it carries."""
-        if len(head.operands) < 2 or not isinstance(component, tuple):
-            return False
-        operation = self._trace.operations[head.operands[1]]
-        while operation.name in ("insert", "insert_add"):
-            insert = operation.detail
-            assert isinstance(insert, Insert)
-            if layout.overlap(insert.component, component) != "apart":
-                return False
-            operation = self._trace.operations[operation.operands[0]]
-        return operation.index == head.index
+        return self._makeup.of(operation)
 
     def _replayed_late(self, operation: Operation, bits: int) -> int:
         """The losses among ``bits`` that have happened when the reverse sweep runs the operation's loop again."""
@@ -219,15 +210,27 @@ class LostValues:
             for at in activity.needs(self._knowledge, operation, position):
                 if operation.name == "dot" and operands[0] == operands[1] and self._constant_part(operands[0]):
                     continue
-                if operation.name in ("load", "view") or (operation.name == "extract" and at > 0):
+                if at > 0 and operation.name in _INDEXED:
                     via: Via = "index"
                 elif operation.name in ("phi", "where", "select") and at == 0:
                     via = "condition"
                 else:
                     via = "value"
                 yield from self._lost(index, operands[at], via)
-            if self._direct[index] and builtins.needs_result(operation.name, position, len(operands)):
+            if (
+                self._direct[index]
+                and builtins.needs_result(operation.name, position, len(operands))
+                and not self._replaced(index)
+            ):
                 yield from self._lost(index, index, "value")
+
+    def _replaced(self, index: int) -> bool:
+        """Whether nothing but a loop reads a value, which keeps it or chooses another one.
+
+        Where it has chosen another one, no gradient reaches the value, and its adjoint may find that other one in it.
+        """
+        readers = [operation for operation in self._trace.operations if index in operation.operands]
+        return all(reader.name == "loop" and self._settled_by(reader.index) for reader in readers)
 
     def _constant_part(self, vector: int) -> bool:
         """Whether only components without a gradient are stored later: ``dot(v, v)`` goes component by component."""
@@ -309,7 +312,7 @@ class LostValues:
         for frame in self._trace.around(operation.frame):
             if frame.condition is not None and frame.kind in ("branch", "rest"):
                 # the test of a ``while`` is evaluated anew before each iteration of the reverse sweep
-                if self._is_loop_test(frame):
+                if self._is_loop_test(frame) or (frame.kind == "rest" and frame.condition in self._left):
                     continue
                 yield from self._lost(operation.index, frame.condition, "condition", frame.span)
 
@@ -328,13 +331,28 @@ class LostValues:
             self._settled[origin] = frozenset()
             head = self._trace.operations[origin]
             found = self._order.extremum(head) or self._order.choice(head, any_condition=False)
-            bits = self._stale[head.operands[0]] | self._direct[head.operands[0]]
-            for position, loss in enumerate(self._losses):
-                if bits >> position & 1 and loss.kind != "mutated":
-                    # what the loop starts with is lost as well
-                    found &= self._settled_by(loss.origin) if loss.kind == "carried" else frozenset()
+            if not self._continues(head):
+                bits = self._stale[head.operands[0]] | self._direct[head.operands[0]]
+                for position, loss in enumerate(self._losses):
+                    if bits >> position & 1 and loss.kind != "mutated":
+                        # what the loop starts with is lost as well
+                        found &= self._settled_by(loss.origin) if loss.kind == "carried" else frozenset()
             self._settled[origin] = found
         return self._settled[origin]
+
+    def _continues(self, head: Operation) -> bool:
+        """Whether a loop goes on with what another one has chosen, and chooses the same value or none.
+
+        The reverse sweep starts it from what the first loop started from. Whatever it chooses then, in this loop or
+        the one before, it is the same value.
+        """
+        before = self._trace.operations[head.operands[0]]
+        if before.name != "exit" or len(before.operands) != 1:
+            return False
+        first = self._trace.operations[before.operands[0]]
+        if first.name != "loop" or self._order.chosen(first) != self._order.chosen(head):
+            return False
+        return bool(self._order.choice(first, any_condition=False)) and bool(self._settled_by(first.index))
 
     def _lost(self, reader: int, value: int, via: Via, place: Span | None = None) -> Iterator[Lost]:
         bits = self._stale[value] | self._direct[value]
@@ -348,4 +366,17 @@ class LostValues:
                 self._trace.operations[reader].frame, self._trace.operations[loss.overwriter].frame
             ):
                 continue
-            yield Lost(loss, reader, value, via, place or self._trace.operations[reader].span)
+            span = place or self._trace.operations[reader].span
+            yield Lost(loss, reader, value, via, self._narrowed(value, low, span) if via == "condition" else span)
+
+    def _narrowed(self, condition: int, loss: int, place: Span) -> Span:
+        """The part of a condition that reads a lost value."""
+        operation = self._trace.operations[condition]
+        while operation.name == "logic":
+            parts = [self._trace.operations[at] for at in operation.operands]
+            operation = next(
+                (part for part in parts if (self._stale[part.index] | self._direct[part.index]) & loss), operation
+            )
+            if operation not in parts:
+                break
+        return operation.span if place.covers(operation.span) else place

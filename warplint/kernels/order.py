@@ -13,7 +13,8 @@ from warplint.kernels.activity import Activity
 from warplint.kernels.elements import Elements
 from warplint.kernels.invariance import Invariance
 from warplint.kernels.knowledge import Knowledge
-from warplint.kernels.losses import EFFECTS, Loss, Lost
+from warplint.kernels.losses import EFFECTS, Loss, Lost, Via
+from warplint.kernels.makeup import Makeup
 from warplint.kernels.trace import Operation, Trace
 
 EXTREMA = ("max", "min")
@@ -30,6 +31,7 @@ class Order:
         active: Activity,
         invariance: Invariance,
         elements: Elements,
+        makeup: Makeup,
         forward: frozenset[int],
     ) -> None:
         self._knowledge = knowledge
@@ -37,32 +39,57 @@ class Order:
         self._active = active
         self._invariance = invariance
         self._elements = elements
+        self._makeup = makeup
         self._forward = forward
 
     def find(self) -> Iterator[Lost]:
         """Carried values of ``while`` loops and query loops whose gradient changes from iteration to iteration.
 
-        Only a sum (``a = a + f(x[i])``) gives the same gradient in any order.
+        Only a sum (``a = a + f(x[i])``) gives the same gradient in any order. A sum of terms that carry something else
+        is right if that is.
         """
         operations = self._trace.operations
+        readers: dict[int, tuple[int, Via]] = {}
         for operation in operations:
-            frame = operation.detail
-            if operation.name != "loop" or not isinstance(frame, int):
-                continue
-            if frame not in self._forward:
-                continue
-            if not self._active.active(operation.index) and not self._read_after(operation):
-                continue
-            if len(operation.operands) < 2 or not self._active.varied[operation.operands[1]]:
-                continue
-            if not self._varies(operation.operands[1], frame, set()) and not self._stored_apart(operation, frame):
-                continue
-            if self.extremum(operation) or self.choice(operation, any_condition=True):
-                continue
-            reader = self._not_a_sum(operation)
-            if reader is not None:
-                place = operations[reader].span
-                yield Lost(Loss("carried", operation.index), reader, operation.index, "order", place)
+            found = self._reader(operation) if operation.name == "loop" else None
+            if found is not None:
+                readers[operation.index] = found
+        blamed = {head for head, (reader, _) in readers.items() if not self._terms(reader, head)}
+        for head, (reader, via) in readers.items():
+            if head in blamed or not self._terms(reader, head) & blamed:
+                yield Lost(Loss("carried", head), reader, head, via, operations[reader].span)
+
+    def _reader(self, head: Operation) -> tuple[int, Via] | None:
+        """The operation that makes the gradient of a carried value change between iterations, if one does.
+
+        It is part of the value's update (``order``), or reads the value in every iteration (``turn``).
+        """
+        frame = head.detail
+        assert isinstance(frame, int)
+        if frame not in self._forward:
+            return None
+        if not self._active.active(head.index) and not self._read_after(head):
+            return None
+        if len(head.operands) < 2 or not self._active.varied[head.operands[1]]:
+            return None
+        if not self._varies(head.operands[1], frame, set()) and not self._stored_apart(head, frame):
+            return None
+        if self.extremum(head) or self.choice(head, any_condition=True):
+            return None
+        return self._not_a_sum(head)
+
+    def _terms(self, reader: int, head: int) -> set[int]:
+        """The other carried values that the term of a sum carries; none if ``reader`` is no plain sum."""
+        operation = self._trace.operations[reader]
+        loop = self._trace.operations[head].detail
+        assert isinstance(loop, int)
+        if operation.name not in ("add", "sub"):
+            return set()
+        left, right = operation.operands
+        sides = [self._carried(operand, loop, set()) for operand in (left, right)]
+        if operation.name == "add" and head in sides[1]:
+            sides.reverse()
+        return set() if head in sides[1] or head not in sides[0] else sides[1]
 
     def arrays(self) -> Iterator[Lost]:
         """Array elements that such a loop stores in one iteration and loads in another."""
@@ -70,7 +97,7 @@ class Order:
         for frame in sorted(self._forward):
             for load, store in self._elements.shared(frame):
                 if self._works(store) and self._active.active(load) and self._differ(load, store, frame):
-                    yield Lost(Loss("reordered", frame, store), load, load, "order", operations[load].span)
+                    yield Lost(Loss("reordered", frame, store), load, load, "turn", operations[load].span)
 
     def _differ(self, load: int, store: int, loop: int) -> bool:
         """Whether iterations do different things to the array that they store and load."""
@@ -97,6 +124,8 @@ class Order:
             return not all(self._invariance.holds(at, loop) for at in operation.operands[1:])
         if operation.name == "load":
             return not self._invariance.holds(index, loop)
+        if self._is_resolved(operation):
+            return any(self._varies(part, loop, seen, array) for part in self._makeup.of(operation))
         if operation.name == "call":  # the func may load elements itself
             return not all(self._invariance.holds(at, loop) for at in operation.operands)
         for position in activity.receives(self._knowledge, operation):
@@ -111,7 +140,7 @@ class Order:
         return False
 
     def _stored_apart(self, head: Operation, loop: int) -> bool:
-        """Whether what comes of the carried value goes to other array elements in each iteration."""
+        """Whether what comes of the carried value goes elsewhere in each iteration, or is weighted otherwise."""
         reached = {head.index}
         for operation in self._trace.operations[head.index + 1 :]:
             if not self._trace.inside(operation.frame, loop):
@@ -124,7 +153,19 @@ class Order:
                     and not all(self._invariance.holds(at, loop) for at in operands[1:-1])
                 ):
                     return True
-            elif any(operands[at] in reached for at in activity.receives(self._knowledge, operation)):
+                continue
+            if self._is_resolved(operation):
+                if reached.intersection(self._makeup.of(operation)):
+                    reached.add(operation.index)
+                continue
+            for position in activity.receives(self._knowledge, operation):
+                if operands[position] not in reached:
+                    continue
+                needed = activity.needs(self._knowledge, operation, position)
+                if self._active.active(operation.index) and not all(
+                    self._invariance.holds(operands[at], loop) for at in needed
+                ):
+                    return True
                 reached.add(operation.index)
         return False
 
@@ -133,7 +174,9 @@ class Order:
 
         Whatever the order, and with the final value in place of one that is gone, the same operand is selected.
         """
-        names, chain, _ = self._selections(head, EXTREMA)
+        names, chain, values = self._selections(head, EXTREMA)
+        if any(self._trace.operations[index].name == "phi" for index in chain) and len(values) > 1:
+            return frozenset()  # which of them an iteration meets, and in which order, makes a difference
         return chain if len(names) == 1 else frozenset()
 
     def choice(self, head: Operation, any_condition: bool) -> frozenset[int]:
@@ -153,6 +196,23 @@ class Order:
             if not any_condition and not self._follows(operations[index].operands[0], head.index, loop):
                 return frozenset()
         return chain
+
+    def chosen(self, head: Operation) -> frozenset[object]:
+        """The values that a carried value chooses from; equal ones are equal, wherever they are computed."""
+        _, _, values = self._selections(head, CHOICES)
+        return frozenset(self._form(value) for value in values)
+
+    def _form(self, index: int) -> object:
+        """A value by how it is computed, as far as that does not depend on where."""
+        operation = self._trace.operations[index]
+        if operation.name == "load":
+            array = operation.operands[0]
+            if self._invariance.is_written(0, array):
+                return operation.number
+            return ("load", self._trace.root(array), *(self._form(at) for at in operation.operands[1:]))
+        if not operation.operands or operation.name in ("loop", "exit", "call", "unknown", "induction"):
+            return operation.number
+        return (operation.name, operation.detail, *(self._form(operand) for operand in operation.operands))
 
     def _follows(self, index: int, head: int, loop: int) -> bool:
         """Whether a value changes in a loop only by what the loop carries in ``head``."""
@@ -188,10 +248,21 @@ class Order:
                 stack.extend(operation.operands[1:] if names is CHOICES else operation.operands)
             elif operation.name in ("copy", "exit", "loop"):
                 stack.extend(operation.operands)
+            elif operation.name == "phi" and not self._depends(operation.operands[0], head.index, set()):
+                stack.extend(operation.operands[1:])  # iterations that leave the value as it is
             else:
                 return set(), frozenset(), set()
             chain.add(operation.index)
         return used, frozenset(chain), values
+
+    def _depends(self, index: int, head: int, seen: set[int]) -> bool:
+        """Whether a value is computed from a carried one."""
+        if index == head:
+            return True
+        if index in seen:
+            return False
+        seen.add(index)
+        return any(self._depends(operand, head, seen) for operand in self._trace.operations[index].operands)
 
     def _read_after(self, head: Operation) -> bool:
         return any(
@@ -199,7 +270,7 @@ class Order:
             for operation in self._trace.operations
         )
 
-    def _not_a_sum(self, head: Operation) -> int | None:
+    def _not_a_sum(self, head: Operation) -> tuple[int, Via] | None:
         """The operation that makes the gradient of a carried value change from one iteration to the next.
 
         None where the value is a sum of terms free of carried values, and nothing else in the loop reads it.
@@ -210,17 +281,17 @@ class Order:
         chain = {head.index}
         pure, reader = self._sum(head.operands[1], head.index, loop, chain)
         if not pure:
-            return reader
+            return reader, "order"
         for operation in operations[head.index + 1 :]:
             if operation.index in chain or not self._trace.inside(operation.frame, loop):
                 continue
             if operation.name in EFFECTS:
                 if operation.operands[-1] in chain and self._active.active(operation.operands[-1]):
-                    return operation.index
+                    return operation.index, "turn"
             elif self._active.useful[operation.index] and any(
                 operation.operands[position] in chain for position in activity.receives(self._knowledge, operation)
             ):
-                return operation.index
+                return operation.index, "turn"
         return None
 
     def _sum(self, index: int, head: int, loop: int, visited: set[int]) -> tuple[bool, int]:
@@ -232,8 +303,10 @@ class Order:
         visited.add(index)
         if index == head:
             return True, index
-        if operation.name in ("copy",):
+        if operation.name == "copy":
             return self._sum(operation.operands[0], head, loop, visited)
+        if self._is_resolved(operation) and len(self._makeup.of(operation)) == 1:
+            return self._sum(self._makeup.of(operation)[0], head, loop, visited)
         if operation.name in ("phi", "where"):
             for operand in operation.operands[1:]:
                 pure, reader = self._sum(operand, head, loop, visited)
@@ -259,18 +332,26 @@ class Order:
                 return self._sum(inner.operands[1], inner.index, frame, visited)
         return False, index
 
-    def _carries(self, index: int, loop: int, seen: set[int] | None = None) -> bool:
+    def _carries(self, index: int, loop: int) -> bool:
         """Whether a gradient flows from ``index`` to a value that ``loop`` carries."""
-        seen = set() if seen is None else seen
+        return bool(self._carried(index, loop, set()))
+
+    def _carried(self, index: int, loop: int, seen: set[int]) -> set[int]:
+        """The values that ``loop`` carries to which a gradient flows from ``index``."""
         if index in seen:
-            return False
+            return set()
         seen.add(index)
         operation = self._trace.operations[index]
         if not self._active.varied[index] or not self._trace.inside(operation.frame, loop):
-            return False
+            return set()
         if operation.name == "loop" and operation.detail == loop:
-            return True
-        return any(
-            self._carries(operation.operands[position], loop, seen)
-            for position in activity.receives(self._knowledge, operation)
-        )
+            return {index}
+        if self._is_resolved(operation):
+            sources = self._makeup.of(operation)
+        else:
+            sources = tuple(operation.operands[at] for at in activity.receives(self._knowledge, operation))
+        return set().union(*(self._carried(source, loop, seen) for source in sources))
+
+    def _is_resolved(self, operation: Operation) -> bool:
+        """Whether the operation takes a component of which it is known what it is made of."""
+        return operation.name == "extract" and operation.operands[0] not in self._makeup.of(operation)

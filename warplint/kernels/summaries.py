@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from warplint.ir.effects import Effect, EffectSummary, Path
 from warplint.kernels import activity
@@ -182,9 +182,7 @@ class _Summariser:
         operations = self.trace.operations
         returned = NONE
         for index in self.trace.returns:
-            returned = operations[index].type
-            if returned.kind not in ("unknown", "generic"):
-                break
+            returned = _known(returned, operations[index].type)
         return Summary(
             returned if self.trace.returns else UNKNOWN_TYPE if not self.trace.complete else NONE,
             tuple(differentiated),
@@ -464,3 +462,10 @@ class _Summariser:
 
 
 _FLOATING = Type("float")
+
+
+def _known(one: Type, other: Type) -> Type:
+    """The type of what several ``return`` statements give: of each part, the first one that is known."""
+    if one.kind == "tuple" and other.kind == "tuple" and len(one.parts) == len(other.parts):
+        return replace(one, parts=tuple(_known(*pair) for pair in zip(one.parts, other.parts, strict=True)))
+    return other if one.kind in ("none", "unknown", "generic") else one

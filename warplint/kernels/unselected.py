@@ -102,12 +102,12 @@ class _Search:
         argument = candidate.place.trace.operations[operation.operands[SINGULAR[operation.name]]]
         text = str(argument.detail) if argument.name == "parameter" else source(definition.module, argument.span)
         description = {
-            "div": f"divides by `{text}`, which is zero",
-            "exp": f"`exp({text})` overflows",
-            "sqrt": f"`sqrt({text})` has an infinite or undefined derivative",
-            "cbrt": f"`cbrt({text})` has an infinite derivative",
-            "pow": f"the power of `{text}` has an infinite or undefined derivative",
-        }.get(operation.name, f"`{operation.name}({text})` is not finite")
+            "div": f"divides by `{text}`, which can be zero",
+            "exp": f"`exp({text})` can overflow",
+            "sqrt": f"`sqrt({text})` can have an infinite or undefined derivative",
+            "cbrt": f"`cbrt({text})` can have an infinite derivative",
+            "pow": f"the power of `{text}` can have an infinite or undefined derivative",
+        }.get(operation.name, f"`{operation.name}({text})` can be infinite")
         operand = self._trace.operations[self._where.operands[position]]
         return Unselected(
             self._where.index,

@@ -71,7 +71,7 @@ class _Writer:
             return {"array": value.array, "view": value.view}
         if isinstance(value, StructValue):
             fields = {name: self.argument(field) for name, field in value.fields.items()}
-            return {"struct": self.definition(value.struct), "fields": fields}
+            return {"struct": self.definition(value.struct), "fields": fields, "identity": value.identity}
         if isinstance(value, Unknown):
             return {"unknown": value.hint}
         if isinstance(value, DefinitionRef):
@@ -91,6 +91,7 @@ class _Writer:
                 "name": operation.name,
                 "like": operation.like,
                 "values": None if operation.values is None else list(operation.values),
+                "retains": operation.retains,
             }
         if isinstance(operation, Launch):
             return {

@@ -95,7 +95,8 @@ def _section(title: str, text: str) -> Iterator[str]:
             yield from textwrap.wrap(paragraph, _WIDTH)
 
 
-_PROBES = {
+#: What each kind of probe compares.
+PROBES = {
     "gradient": "The tape's gradient is compared with finite differences.",
     "finite-adjoint": "The gradient must be finite wherever the function is.",
     "zero-adjoint": "An input moves the result, and the tape's gradient says that it does not.",
@@ -107,4 +108,4 @@ _PROBES = {
 
 
 def _probe(rule: Rule) -> str:
-    return f"Not probed: {rule.probe.reason}" if rule.probe.kind == "none" else _PROBES[rule.probe.kind]
+    return f"Not probed: {rule.probe.reason}" if rule.probe.kind == "none" else PROBES[rule.probe.kind]

@@ -49,7 +49,8 @@ class Options:
     add_ignore: str | None = None
     baseline: str | None = None
     write_baseline: bool = False
-    min_severity: str = "warning"
+    #: What is listed; None: what is for people to act on, and everything in formats that programs read.
+    min_severity: str | None = None
     fail_on: str | None = None
     emit_probe: str | None = None
     output_format: OutputFormat = "full"

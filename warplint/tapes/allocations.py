@@ -87,6 +87,7 @@ def allocate(machine: Machine, name: str, args: tuple[Value, ...], keywords: dic
     values = _element(given.get("value")) if source == "full" else _values(data)
     array = machine.recorder.new_array(site, _base_source(source), dtype, shape, flag, values=values, flag=undecided)
     array.storage.explicit = explicit
+    array.storage.retains = given.get("retain_grad") is True
     if isinstance(data, TensorValue):
         data = data.array
     if isinstance(data, ArrayValue):
@@ -132,6 +133,7 @@ def _like(machine: Machine, source: str, allocator: Allocator, given: dict[str, 
     array = machine.recorder.new_array(
         site, source, original.dtype, original.shape, flag, like=original, flag=undecided
     )
+    array.storage.retains = given.get("retain_grad") is True
     if allocator.copies:
         machine.recorder.copied(array, original, site, True, recorded=True)
     return array

@@ -9,7 +9,21 @@ from warplint.ir.effects import KernelUse, Path
 from warplint.ir.facts import Fact
 from warplint.ir.spans import Location
 from warplint.source.project import Module, Project
-from warplint.tapes import entries, lost, overwrites, recorded, repeats, severed, stale, windows
+from warplint.tapes import (
+    duplicates,
+    entries,
+    housekeeping,
+    lost,
+    overwrites,
+    recorded,
+    repeats,
+    retained,
+    seeding,
+    severed,
+    stale,
+    structs,
+    windows,
+)
 from warplint.tapes.active import activity
 from warplint.tapes.machine import Effects
 from warplint.tapes.trace import Launched, Trace
@@ -38,14 +52,20 @@ class TapeAnalysis:
             self._note(module, trace)
             sweeps = recorded.sweeps(trace)
             actives = [activity(trace, sweep) for sweep in sweeps]
-            for fact in (
+            found = [
                 *severed.facts(trace, sweeps),
                 *windows.facts(trace, sweeps),
                 *overwrites.facts(trace, sweeps, actives),
                 *repeats.facts(trace, sweeps, actives),
                 *lost.facts(trace, sweeps, actives),
                 *stale.facts(trace, sweeps, actives),
-            ):
+                *retained.facts(trace, sweeps, actives),
+                *duplicates.facts(trace, sweeps, actives),
+                *seeding.facts(trace, sweeps, actives),
+                *structs.facts(trace, sweeps, actives),
+            ]
+            told = {fact.location for fact in found}
+            for fact in (*found, *housekeeping.facts(trace, sweeps, told)):
                 key = (fact.kind, fact.location)
                 if key not in seen:
                     seen.add(key)

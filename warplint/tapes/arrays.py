@@ -79,6 +79,9 @@ def set_attribute(machine: Machine, array: ArrayValue, name: str, value: Value, 
         array.requires_grad, array.flag = flag_of(machine, value)
         if array.requires_grad is False:
             array.grad = None
+        machine.recorder.flagged(array, site)
+    elif name == "retain_grad":
+        array.storage.retains = value is True
     elif name == "grad":
         if value is None:
             array.requires_grad, array.grad = False, None
@@ -88,7 +91,7 @@ def set_attribute(machine: Machine, array: ArrayValue, name: str, value: Value, 
             # from here on that memory is a gradient: reading it reads the gradient
             value.storage.owner, value.base = array.storage, array
             array.grad = value
-        machine.recorder.seeded(array, site)
+        machine.recorder.seeded(array, value, site)
 
 
 def item(machine: Machine, array: ArrayValue, index: Value, site: Location) -> Value:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Location
 from warplint.source.project import canonical
-from warplint.tapes import calls, members, operators, sequences
+from warplint.tapes import calls, hostdata, members, operators, sequences
 from warplint.tapes.questions import derived
 from warplint.tapes.values import (
     ArrayValue,
@@ -139,7 +139,10 @@ def _name_elements(node: ir.Call, args: list[Value]) -> None:
 def _binary(machine: Machine, node: ir.Binary, frame: Frame) -> Value:
     left = EVALUATE[node.left.__class__](machine, node.left, frame)
     right = EVALUATE[node.right.__class__](machine, node.right, frame)
-    return operators.binary(machine, node.operator, left, right)
+    result = operators.binary(machine, node.operator, left, right)
+    if result.__class__ is Unknown and node.operator in ("*", "/"):
+        hostdata.note_multiple(machine, left, right, machine.location(node, frame))
+    return result
 
 
 def _unary(machine: Machine, node: ir.Unary, frame: Frame) -> Value:

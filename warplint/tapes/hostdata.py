@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from warplint.ir.spans import Location
 from warplint.tapes import sequences, vocabulary
 from warplint.tapes.dtypes import shape_of
-from warplint.tapes.values import ArrayValue, ListValue, Unknown, Value
+from warplint.tapes.values import ArrayValue, ListValue, Storage, Unknown, Value
 
 if TYPE_CHECKING:
     from warplint.tapes.machine import Machine
@@ -74,6 +74,9 @@ def numpy_call(
         except ValueError:
             return Unknown(name)
     result = Unknown(f"numpy.{name}", sources=sources)
+    if name in ("mean", "average", "sum") and args:
+        result.origin = (("result", name), args[0])
+        note_mean(machine, name, sources, site)
     shape: tuple[int | Unknown, ...] | None = None
     if name in ("zeros", "ones", "empty", "full"):
         shape = shape_of(first)
@@ -102,6 +105,33 @@ def numpy_call(
     if shape is not None:
         set_shape(result, shape)
     return result
+
+
+def note_mean(machine: Machine, name: str, sources: frozenset[Storage], site: Location) -> None:
+    """A reduction called ``name`` of host data that came from arrays."""
+    if sources and name in ("mean", "average"):
+        machine.recorder.scaled(sources, "mean", site)
+
+
+def note_multiple(machine: Machine, left: Value, right: Value, site: Location) -> None:
+    """A product or quotient, one side of which is computed from what arrays hold.
+
+    Of contents as such this may be anything; of one number it is another scale. Gradients are noted in any case.
+    """
+    for value, other in ((left, right), (right, left)):
+        if not isinstance(value, Unknown) or not value.sources or (isinstance(other, Unknown) and other.sources):
+            continue
+        number = _is_number(value)
+        machine.recorder.scaled(
+            frozenset(source for source in value.sources if number or source.owner is not None), "scaled", site
+        )
+
+
+def _is_number(value: Unknown) -> bool:
+    kind = value.origin[0] if value.origin else None
+    if isinstance(kind, tuple):
+        return kind[0] == "result" and kind[1] in ("sum", "mean", "average", "item") or kind == ("item", 0)
+    return kind == "float"
 
 
 def _sequence(name: str, count: Value, args: tuple[Value, ...]) -> dict[object, Value]:

@@ -10,6 +10,7 @@ from warplint.ir.effects import EffectSummary, Path
 from warplint.ir.programs import DefinitionRef
 from warplint.ir.spans import Location
 from warplint.tapes import dtypes, sequences
+from warplint.tapes.factors import factors
 from warplint.tapes.memo import Memo
 from warplint.tapes.trace import Access, Launched
 from warplint.tapes.values import (
@@ -113,6 +114,7 @@ def run(machine: Machine, pending: _Pending, site: Location) -> None:
             flows=tuple(flows),
             recorded=pending.recorded and context.tape is not None,
             adjoint=pending.adjoint,
+            factors=factors(node) if any(isinstance(value, Instance) for value in values.values()) else frozenset(),
         )
     )
     if summary is None or pending.arguments is None:

@@ -1,5 +1,5 @@
 """Operations that the reverse sweep goes past, and sweeps that start nowhere: the facts ``backward-disabled``,
-``launch-not-recorded``, ``loss-not-on-tape`` and ``host-round-trip``."""
+``launch-not-recorded``, ``utility-not-recorded``, ``loss-not-on-tape`` and ``host-round-trip``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from dataclasses import replace
 from warplint.ir.facts import Fact, Label
 from warplint.tapes import programs
 from warplint.tapes.active import Activity, Edge, Origins, activity
-from warplint.tapes.recorded import Operation, Sweep, edges, overwritten, written
+from warplint.tapes.arrays import size as size_of
+from warplint.tapes.recorded import Operation, Sweep, edges, overwritten, unclear, written
 from warplint.tapes.stories import called_from, launch_name, name_of, plain_name
 from warplint.tapes.trace import Copied, Filled, GradientRead, Launched, TapeBegan, Trace
 from warplint.tapes.values import ArrayValue, Storage
@@ -33,7 +34,7 @@ def _whole(trace: Trace, sweep: Sweep) -> Sweep:
         if isinstance(record, Launched):
             belongs = not record.adjoint
         elif isinstance(record, Copied):
-            belongs = record.recorded
+            belongs = record.recorded or bool(record.by)
         else:
             continue
         if belongs and record.context.tape == tape:
@@ -55,6 +56,8 @@ def _gone_past(trace: Trace, sweep: Sweep, whole: Sweep) -> Iterator[Fact]:
         if found and isinstance(record, Launched):
             kind = "backward-disabled" if record.recorded else "launch-not-recorded"
             yield _past(trace, sweep, record, found[0], kind)
+        elif found and isinstance(record, Copied):
+            yield _by_utility(sweep, record, found[0])
 
 
 def _past(trace: Trace, sweep: Sweep, record: Launched, edge: Edge, kind: str) -> Fact:
@@ -76,9 +79,37 @@ def _past(trace: Trace, sweep: Sweep, record: Launched, edge: Edge, kind: str) -
     return Fact(kind, site, attributes, labels, record.context.definition, "taped", program)
 
 
+def _by_utility(sweep: Sweep, record: Copied, edge: Edge) -> Fact:
+    place = record.context
+    labels = (
+        Label(place.site, f"`{record.by}` writes {name_of(edge.target)} from {name_of(edge.source)}, on no tape"),
+        *called_from(place.stack, "called from here"),
+        Label(sweep.backward.context.site, "the reverse sweep goes past it"),
+    )
+    attributes = {
+        "function": record.by,
+        "source": plain_name(edge.source),
+        "target": plain_name(edge.target),
+        "input": plain_name(edge.origins[0]),
+    }
+    return Fact("utility-not-recorded", place.site, attributes, labels, place.definition, "taped")
+
+
 def _off_the_tape(trace: Trace, sweep: Sweep, whole: Sweep) -> Iterator[Fact]:
     """A loss that was computed where the tape did not see it."""
     loss = sweep.backward.loss
+    cause = _cannot_start(trace, sweep)
+    inputs = _inputs(trace, sweep)
+    if cause and inputs:
+        place = sweep.backward.context
+        told = (Label(place.site, "no gradient starts here"), *called_from(place.stack, "called from here"))
+        attributes = {
+            "loss": plain_name(loss) if loss is not None else "",
+            "input": plain_name(inputs[0]),
+            "cause": cause,
+        }
+        yield Fact("loss-not-on-tape", place.site, attributes, told, place.definition, "taped")
+        return
     if loss is None or sweep.seeds or not sweep.backward.known or not whole.operations:
         return
     for _, operation in whole.operations:
@@ -92,7 +123,6 @@ def _off_the_tape(trace: Trace, sweep: Sweep, whole: Sweep) -> Iterator[Fact]:
             computed = record
         elif isinstance(record, Filled) and record.array.storage is loss.storage:
             computed = record if record.sources else None
-    inputs = _inputs(trace, sweep)
     if computed is None or not inputs:
         return
     site = sweep.backward.context.site
@@ -101,9 +131,31 @@ def _off_the_tape(trace: Trace, sweep: Sweep, whole: Sweep) -> Iterator[Fact]:
         *called_from(sweep.backward.context.stack, "called from here"),
         Label(computed.context.site, f"{name_of(loss)} is computed here, where the tape does not see it"),
     )
-    attributes = {"loss": plain_name(loss), "input": plain_name(inputs[0])}
+    attributes = {
+        "loss": plain_name(loss),
+        "input": plain_name(inputs[0]),
+        "cause": f"nothing on this tape writes `{plain_name(loss)}`",
+    }
     program = programs.gradient(trace, sweep, inputs)
     yield Fact("loss-not-on-tape", site, attributes, labels, sweep.backward.context.definition, "taped", program)
+
+
+def _cannot_start(trace: Trace, sweep: Sweep) -> str:
+    """Why a sweep has nothing to start from, though its tape is as it should be; empty where it has, or may have."""
+    loss = sweep.backward.loss
+    if sweep.seeds or not sweep.backward.known or not sweep.operations:
+        return ""
+    if loss is not None:
+        known = loss.shape is not None and all(isinstance(extent, int) for extent in loss.shape)
+        several = known and size_of(loss) != 1
+        return f"`{plain_name(loss)}` has more than one element, and is given no gradients" if several else ""
+    targets = {target.storage for _, record in sweep.operations for _, target in edges(record)}
+    if not targets or any(target.kind != "allocation" for target in targets):
+        return ""  # what came from outside may be seeded outside
+    records = trace.records[sweep.operations[0][0] : sweep.position]
+    if any(unclear(record, target) for record in records for target in targets):
+        return ""
+    return "it is given neither a loss nor seeds"
 
 
 def _inputs(trace: Trace, sweep: Sweep) -> tuple[ArrayValue, ...]:

@@ -15,6 +15,7 @@ from warplint.tapes import (
     launches,
     sequences,
     tapes,
+    utilities,
     vocabulary,
 )
 from warplint.tapes.values import (
@@ -42,6 +43,8 @@ def call_external(machine: Machine, name: str, args: Args, keywords: Keywords, s
     handler = _HANDLERS.get(name)
     if handler is not None:
         return handler(machine, args, keywords, site)
+    if name in utilities.UTILITIES:
+        return utilities.call(machine, name, args, keywords, site)
     if name in allocations.ALLOCATORS:
         return allocations.allocate(machine, name, args, keywords, site)
     if name.startswith("warp."):
@@ -125,6 +128,7 @@ def call_unknown_method(
     if vocabulary.only_looks(name) or vocabulary.draws(name):
         _look(machine, args, keywords, site)
         result = Unknown(name, (("result", name), owner), owner.sources)
+        hostdata.note_mean(machine, name, owner.sources, site)
         hostdata.shape_result(machine, owner, name, args, keywords, result)
         return True, result
     return False, None

@@ -266,10 +266,11 @@ def known_truth(value: Value) -> bool | None:
 
 
 def usual(value: Unknown, default: bool) -> bool:
-    """The answer that is tried first for an unknown condition: things are there (not None), and hosts have no GPU."""
+    """The answer that is tried first for an unknown condition: things are there (not None), hosts have no GPU, and no
+    captured graph is there to be run instead of the code itself."""
     origin = value.origin
     if origin is not None and origin[0] == "==" and origin[2] is None and default:
         return False
-    if origin is not None and origin[0] == ("attr", "is_cuda"):
+    if origin is not None and origin[0] in (("attr", "is_cuda"), ("attr", "graph")):
         return False
     return default

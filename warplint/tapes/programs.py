@@ -109,6 +109,22 @@ def gradient(
     )
 
 
+def flagged_late(
+    trace: Trace, sweep: Sweep, origins: tuple[ArrayValue, ...], array: ArrayValue
+) -> ir.TapeProgram | None:
+    """The program up to ``sweep`` where the gradient of ``array`` is made after a struct was given the array."""
+    program = gradient(trace, sweep, origins)
+    if program is None:
+        return None
+    operations = [
+        replace(operation, requires_grad=False)
+        if isinstance(operation, ir.Allocate) and operation.array == array.storage.number
+        else operation
+        for operation in program.operations
+    ]
+    return replace(program, operations=tuple(operations))
+
+
 def overwritten(
     trace: Trace,
     start: int,
@@ -173,6 +189,8 @@ def _slice(records: list[Record], goals: set[Storage], tapes: set[int]) -> list[
                 needed |= {array.storage for array in _arrays(record.arguments)}
         elif isinstance(record, Copied):
             if record.target.storage in needed:
+                if record.by:
+                    return None  # a probe does not call it
                 kept.append(record)
                 needed.add(record.source.storage)
         elif isinstance(record, Filled):
@@ -294,6 +312,7 @@ def _allocate(record: Allocated) -> ir.Allocate:
         name=storage.name,
         like=storage.like,
         values=storage.values,
+        retains=storage.retains,
     )
 
 

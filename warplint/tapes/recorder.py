@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from warplint.ir.programs import DefinitionRef
 from warplint.ir.spans import Location
 from warplint.tapes.trace import (
+    Aliased,
     Allocated,
     BackwardRun,
+    Bound,
     Context,
     Copied,
     CustomAdjoint,
     Escaped,
     Filled,
+    Flagged,
     GradientRead,
     GradientSeeded,
     GradientZeroed,
@@ -20,11 +25,12 @@ from warplint.tapes.trace import (
     ParameterUpdated,
     Record,
     Replayed,
+    Scaled,
     TapeBegan,
     TapeEnded,
     Trace,
 )
-from warplint.tapes.values import ArrayValue, Storage, TapeValue, Unknown, Value
+from warplint.tapes.values import ArrayValue, Instance, Storage, TapeValue, Unknown, Value
 
 
 def _adds_up(record: Launched, gradient: ArrayValue) -> bool:
@@ -39,6 +45,21 @@ def _adds_up(record: Launched, gradient: ArrayValue) -> bool:
     )
 
 
+def _entry(container: dict[str, Value] | list[Value], place: str | int) -> Value:
+    if isinstance(container, dict):
+        return container.get(str(place))
+    return container[int(place)] if int(place) < len(container) else None
+
+
+def _memory(value: Value, depth: int = 2) -> set[Storage]:
+    """The memory of an array, or of the arrays that an object has."""
+    if isinstance(value, ArrayValue):
+        return {value.storage}
+    if isinstance(value, Instance) and depth:
+        return {storage for inner in value.attributes.values() for storage in _memory(inner, depth - 1)}
+    return set()
+
+
 class Recorder:
     """The trace of one run and the stack of calls, loops and tapes around the present place."""
 
@@ -51,6 +72,8 @@ class Recorder:
         self._loops: list[tuple[int, int]] = []
         self._next_loop = 0
         self._next_tape = 0
+        #: Where a list or an object got a second name for what it has: the place, the container, and the two names.
+        self._aliases: list[tuple[Context, dict[str, Value] | list[Value], str | int, str | int]] = []
         self._materialized: dict[int, tuple[Unknown, ArrayValue]] = {}
 
     # --- place ---
@@ -176,13 +199,22 @@ class Recorder:
         if source.storage.owner is not None:
             self._gradient_access(source, False, context, "copy")
         if target.storage.owner is not None:
-            self._gradient_access(target, True, context, "copy")
+            self._gradient_access(target, True, context, "copy", source)
 
-    def _gradient_access(self, array: ArrayValue, writes: bool, context: Context, how: How) -> None:
+    def computed(self, target: ArrayValue, sources: list[ArrayValue], by: str, site: Location) -> None:
+        """``target`` is computed from ``sources`` by a function of Warp that no tape records."""
+        for number, source in enumerate(sources):
+            whole = number == 0 and target.storage is not source.storage
+            self._add(Copied(self.context(site), target, source, False, whole, by))
+
+    def _gradient_access(
+        self, array: ArrayValue, writes: bool, context: Context, how: How, origin: ArrayValue | None = None
+    ) -> None:
         if array.storage.owner is None or array.base is None:
             return
         if writes:
-            self._add(GradientSeeded(context, array.base))
+            sources = frozenset() if origin is None else frozenset({origin.storage})
+            self._add(GradientSeeded(context, array.base, origin, sources))
         else:
             self._add(GradientRead(context, array.base, how))
 
@@ -193,13 +225,42 @@ class Recorder:
             if value == 0 and not isinstance(value, Unknown):
                 self._add(GradientZeroed(context, None, array.base))
             else:
-                self._add(GradientSeeded(context, array.base))
+                self._add(GradientSeeded(context, array.base, value, sources))
             return
         self._add(Filled(context, array, value, sources))
 
-    def seeded(self, array: ArrayValue, site: Location) -> None:
-        """The gradient of ``array`` is set by hand."""
-        self._add(GradientSeeded(self.context(site), array))
+    def flagged(self, array: ArrayValue, site: Location) -> None:
+        """``array.requires_grad`` is set after the array was made."""
+        self._add(Flagged(self.context(site), array))
+
+    def bound(self, struct: Instance, name: str, value: Value, site: Location) -> None:
+        """A field of a struct gets another value."""
+        flag = value.requires_grad if isinstance(value, ArrayValue) else None
+        self._add(Bound(self.context(site), id(struct), name, value, flag))
+
+    def aliased(self, container: dict[str, Value] | list[Value], key: str | int, value: Value, site: Location) -> None:
+        """``container`` gets ``value`` under ``key``: one object has two names if it has it under another already."""
+        places = container.items() if isinstance(container, dict) else enumerate(container)
+        for other, known in places:
+            if known is value and other != key:
+                self._aliases.append((self.context(site), container, key, other))
+                return
+
+    def _note_aliases(self, tape: int) -> None:
+        for context, container, key, other in self._aliases:
+            first, second = (_entry(container, place) for place in (key, other))
+            if first is second and first is not None:
+                self._add(Aliased(context, tape, frozenset(_memory(first))))
+
+    def seeded(self, array: ArrayValue, value: Value, site: Location) -> None:
+        """``array.grad = value``."""
+        memory = {value.storage} if isinstance(value, ArrayValue) else ()
+        self._add(GradientSeeded(self.context(site), array, value, frozenset(memory)))
+
+    def scaled(self, sources: frozenset[Storage], how: Literal["mean", "scaled"], site: Location) -> None:
+        """Host code takes a mean, or a multiple of a number, of what arrays hold."""
+        for storage in sorted(sources, key=lambda storage: storage.number):
+            self._add(Scaled(self.context(site), storage, how))
 
     def read_gradient(self, array: ArrayValue, how: How, site: Location) -> None:
         """Host code looks at the gradient array ``array``."""
@@ -233,6 +294,7 @@ class Recorder:
         return TapeValue(self._next_tape)
 
     def begin_tape(self, tape: TapeValue, site: Location) -> None:
+        self._note_aliases(tape.number)
         self._add(TapeBegan(self.context(site), tape.number))
         self.tapes.append(tape.number)
 
@@ -249,10 +311,10 @@ class Recorder:
         self._add(CustomAdjoint(self.context(site), tape))
 
     def backward(
-        self, tape: TapeValue, loss: ArrayValue | None, seeds: tuple[ArrayValue, ...], known: bool, site: Location
+        self, tape: TapeValue, loss: ArrayValue | None, seeds: dict[ArrayValue, Value], known: bool, site: Location
     ) -> None:
         flags = {id(array): array.requires_grad for array in self.trace.arrays}
-        self._add(BackwardRun(self.context(site), tape.number, loss, seeds, known, flags))
+        self._add(BackwardRun(self.context(site), tape.number, loss, tuple(seeds), known, flags, tuple(seeds.values())))
 
     def zero_tape(self, tape: TapeValue, site: Location) -> None:
         self._add(GradientZeroed(self.context(site), tape.number, None))

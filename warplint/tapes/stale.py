@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from warplint.ir.facts import Fact, Label
+from warplint.ir.programs import TapeProgram
+from warplint.ir.spans import Location
 from warplint.tapes import programs
 from warplint.tapes.active import Activity
 from warplint.tapes.recorded import Sweep, unclear
 from warplint.tapes.stories import called_from, name_of, plain_name
-from warplint.tapes.trace import GradientRead, GradientZeroed, Trace
+from warplint.tapes.trace import GradientRead, GradientZeroed, Launched, Trace
 from warplint.tapes.values import ArrayValue
 
 
@@ -23,6 +25,10 @@ def facts(trace: Trace, sweeps: list[Sweep], actives: list[Activity]) -> Iterato
             found = _after_zeroing(trace, sweep, parameter, end)
             if found is not None:
                 yield _zeroed(trace, sweep, parameter, *found)
+                break
+            early = _too_early(trace, sweep, parameter, end)
+            if early is not None:
+                yield _early(trace, sweep, parameter, early)
                 break
 
 
@@ -42,6 +48,41 @@ def _after_zeroing(trace: Trace, sweep: Sweep, parameter: ArrayValue, end: int) 
     return None
 
 
+def _too_early(trace: Trace, sweep: Sweep, parameter: ArrayValue, end: int) -> int | None:
+    """Where the gradient is used between the recording and its sweep, if it is not used after that.
+
+    ``end`` is the next sweep. What the recordings on the way to it begin with is after this one's sweep.
+    """
+    storage = parameter.storage
+    found: int | None = None
+    for position in range(sweep.operations[0][0], end):
+        record = trace.records[position]
+        if unclear(record, storage):
+            return None
+        if isinstance(record, GradientRead) and record.array.storage is storage:
+            if position > sweep.position:
+                return found if _recording(trace, sweep, position, end) else None
+            found = position if found is None else found
+    return found
+
+
+def _recording(trace: Trace, sweep: Sweep, position: int, end: int) -> bool:
+    """Whether the next tape is being recorded, or has been, at ``position``."""
+    between = trace.records[sweep.position + 1 : position]
+    return any(isinstance(record, Launched) and record.recorded for record in between) and end < len(trace.records)
+
+
+def _early(trace: Trace, sweep: Sweep, parameter: ArrayValue, read: int) -> Fact:
+    place = trace.records[read].context
+    name = name_of(parameter)
+    labels = (
+        Label(place.site, f"the gradient of {name} is used here"),
+        *called_from(place.stack, "called from here"),
+        Label(sweep.backward.context.site, "the sweep that it is for comes later"),
+    )
+    return _fact(sweep, parameter, place.site, place.definition, labels, "comes with the `backward()` after it", None)
+
+
 def _zeroed(trace: Trace, sweep: Sweep, parameter: ArrayValue, zeroed: int, read: int) -> Fact:
     place = trace.records[read].context
     name = name_of(parameter)
@@ -51,7 +92,23 @@ def _zeroed(trace: Trace, sweep: Sweep, parameter: ArrayValue, zeroed: int, read
         Label(sweep.backward.context.site, "the sweep puts it there"),
         Label(trace.records[zeroed].context.site, "it is zeroed before anything used it"),
     )
-    loss = sweep.backward.loss
-    attributes = {"parameter": plain_name(parameter), "loss": plain_name(loss) if loss is not None else ""}
     program = programs.gradient(trace, sweep, (parameter,), frozenset(), read)
-    return Fact("stale-gradient", place.site, attributes, labels, place.definition, "taped", program)
+    return _fact(sweep, parameter, place.site, place.definition, labels, "was zeroed before", program)
+
+
+def _fact(
+    sweep: Sweep,
+    parameter: ArrayValue,
+    site: Location,
+    definition: str,
+    labels: tuple[Label, ...],
+    cause: str,
+    program: TapeProgram | None,
+) -> Fact:
+    loss = sweep.backward.loss
+    attributes = {
+        "parameter": plain_name(parameter),
+        "loss": plain_name(loss) if loss is not None else "",
+        "cause": cause,
+    }
+    return Fact("stale-gradient", site, attributes, labels, definition, "taped", program)

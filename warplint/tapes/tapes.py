@@ -66,14 +66,14 @@ def _backward(
         array = loss
     elif loss is not None:
         known = False
-    seeds: list[ArrayValue] = []
+    seeds: dict[ArrayValue, Value] = {}
     if isinstance(grads, DictValue):
         known = known and not grads.open
-        for key in grads.entries:
+        for key, value in grads.entries.items():
             if isinstance(key, Unknown):
                 key = machine.recorder.materialize(key, site)
             if isinstance(key, ArrayValue):
-                seeds.append(key)
+                seeds[key] = value
             else:
                 known = False
     elif grads is not None:
@@ -81,7 +81,7 @@ def _backward(
     for seeded in seeds:
         if seeded.requires_grad is not True:
             seeded.requires_grad = True  # backward gives it a gradient array
-    machine.recorder.backward(tape, array, tuple(seeds), known, site)
+    machine.recorder.backward(tape, array, seeds, known, site)
 
 
 def gradients_entry(machine: Machine, method: Method, args: tuple[Value, ...]) -> Value:

@@ -56,7 +56,8 @@ class Launched:
     """``arguments`` in the order of the kernel's parameters. ``recorded``: on the open tape.
 
     ``flows``: pairs of arrays such that the second's contents depend differentiably on the first's. ``snapshot``: the
-    values of struct arguments at the time of the launch, by the identity of the instance.
+    values of struct arguments at the time of the launch, by the identity of the instance. ``factors``: numbers in
+    structs (parameter and field) that the kernel multiplies elements by.
     """
 
     context: Context
@@ -68,17 +69,22 @@ class Launched:
     flows: tuple[tuple[ArrayValue, ArrayValue], ...]
     recorded: bool
     adjoint: bool = False
+    factors: frozenset[tuple[str, str]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """Elements of ``source`` go to ``target``; ``whole``: all of target is overwritten."""
+    """Elements of ``source`` go to ``target``; ``whole``: all of target is overwritten.
+
+    ``by``: the function of Warp that computes target from source in some other way, and records nothing.
+    """
 
     context: Context
     target: ArrayValue
     source: ArrayValue
     recorded: bool
     whole: bool
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +121,7 @@ class CustomAdjoint:
 class BackwardRun:
     """``flags``: ``requires_grad`` of every array at this moment. ``seeded``: something else than the loss was seeded.
 
-    ``known`` is False when an argument could not be followed.
+    ``given`` are the gradients that belong to ``seeds``. ``known`` is False when an argument could not be followed.
     """
 
     context: Context
@@ -124,6 +130,7 @@ class BackwardRun:
     seeds: tuple[ArrayValue, ...]
     known: bool
     flags: dict[int, bool | None]
+    given: tuple[Value, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +144,12 @@ class GradientZeroed:
 
 @dataclass(frozen=True, slots=True)
 class GradientSeeded:
-    """The gradient of ``array`` was set by hand."""
+    """The gradient of ``array`` was set by hand, to ``value``; ``sources``: arrays whose contents that came from."""
 
     context: Context
     array: ArrayValue
+    value: Value = None
+    sources: frozenset[Storage] = frozenset()
 
 
 How = Literal["host", "optimizer", "launch", "copy", "escape", "sum"]
@@ -160,6 +169,15 @@ class GradientRead:
 
 
 @dataclass(frozen=True, slots=True)
+class Scaled:
+    """Host code took a mean of the contents of ``storage``, or a multiple of one number that it computed from them."""
+
+    context: Context
+    storage: Storage
+    how: Literal["mean", "scaled"]
+
+
+@dataclass(frozen=True, slots=True)
 class ParameterUpdated:
     """An optimizer changed the contents of ``array``."""
 
@@ -174,6 +192,34 @@ class Escaped:
     context: Context
     array: ArrayValue
     callee: str
+
+
+@dataclass(frozen=True, slots=True)
+class Flagged:
+    """``requires_grad`` of ``array`` was set after the array was made."""
+
+    context: Context
+    array: ArrayValue
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A field of the struct instance with this identity got a value, an array with ``requires_grad`` ``flag``."""
+
+    context: Context
+    struct: int
+    field: str
+    value: Value
+    flag: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Aliased:
+    """When ``tape`` began, one object had two names; that came about at ``context``. ``storages``: its memory."""
+
+    context: Context
+    tape: int
+    storages: frozenset[Storage]
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,8 +241,12 @@ Record = Union[
     GradientZeroed,
     GradientSeeded,
     GradientRead,
+    Scaled,
     ParameterUpdated,
     Escaped,
+    Flagged,
+    Bound,
+    Aliased,
     Replayed,
 ]
 

@@ -54,7 +54,8 @@ class Storage:
     """One piece of device memory.
 
     ``kind``: ``allocation`` (made in the project, at ``site``), ``parameter`` (came in from outside), ``gradient``
-    (of ``owner``). ``stack`` are the calls that led to the allocation, outermost first.
+    (of ``owner``). ``stack`` are the calls that led to the allocation, outermost first. ``retains``: stores do not zero
+    its gradient (``retain_grad``).
     """
 
     number: int
@@ -68,6 +69,7 @@ class Storage:
     gradient: Storage | None = None
     like: int | None = None
     explicit: bool = False
+    retains: bool = False
     values: tuple[float, ...] | None = None
 
     def __repr__(self) -> str:

@@ -93,8 +93,9 @@ def _mesh(rng: np.random.Generator, device: str, grouped: bool = False) -> Any:
     faces = [0, 2, 4, 2, 1, 4, 1, 3, 4, 3, 0, 4, 2, 0, 5, 1, 2, 5, 3, 1, 5, 0, 3, 5]
     velocities = rng.uniform(-0.5, 0.5, (6, 3)).astype(np.float32)
     if grouped:
-        corners = 0.5 * corners  # so that rays begin outside, and can meet both
+        corners = 0.5 * corners
         corners = np.concatenate([corners, corners * rng.uniform(0.4, 0.8, (6, 1)).astype(np.float32)])
+        corners += np.float32(2.4)  # most rays begin outside, and go this way
         faces += [corner + 6 for corner in faces]
         velocities = np.tile(velocities, (2, 1))
     data = {"points": corners, "indices": np.array(faces, dtype=np.int32), "velocities": velocities}

@@ -36,7 +36,9 @@ _ATTEMPTS = 32
 _ATTEMPTS_DIRECTED = 32
 # After so many, hundreds of inputs are run forward only to find some that reach what was missed (``scouting``).
 _BEFORE_SCOUTING = 10
-_SCOUTED_SETS = 8
+_SCOUTED_SETS = 16
+# One input set may take so long.
+_ATTEMPT_SECONDS = 15.0
 # After so many input sets at which bounds are only left in reverse, a version without checks is compiled: other inputs
 # may decide sooner than that takes.
 _STRAYED = 3
@@ -59,7 +61,8 @@ class KernelJob:
         self.marks: list[dict[str, Any]] = [{**mark, "number": n} for n, mark in enumerate(self.plan["marks"])]
         self.scratch = scratch
         self.device = device
-        self.deadline = time.monotonic() + seconds
+        self.begun = time.monotonic()
+        self.deadline = self.begun + seconds
         self.check: str = self.plan["check"]
         self.overruns = 0
 
@@ -83,7 +86,8 @@ class KernelJob:
             if all(found is not None and found["verdict"] != "inconclusive" for found in verdicts):
                 break
             # leave time for the targets that are left where this one cannot be decided
-            share = (self.deadline - time.monotonic()) / (len(targets) - position)
+            left = len(targets) - position
+            share = (self.deadline - time.monotonic()) / (left if caller else min(left, 2))
             for number, found in self._target(target, verdicts, time.monotonic() + share).items():
                 if caller and found["verdict"] == "refuted":
                     refuted.setdefault(number, []).append(found)
@@ -91,7 +95,9 @@ class KernelJob:
                 known = verdicts[number]
                 if known is None or found["verdict"] != "inconclusive":
                     verdicts[number] = found
-        if self.plan.get("callers") and self.check == "gradient":
+        # compiling the callers must not cost what is decided already
+        early = time.monotonic() - self.begun < 0.3 * (self.deadline - self.begun)
+        if self.plan.get("callers") and self.check == "gradient" and early:
             self._through_callers(verdicts)
         return {"verdicts": verdicts}
 
@@ -276,7 +282,7 @@ class KernelJob:
         def work(stage: isolate.Stage) -> Any:
             return self.one(kernel, twin, usage, profile, stage, waiting)
 
-        return isolate.run(work, self.scratch, min(left, 10.0))
+        return isolate.run(work, self.scratch, min(left, _ATTEMPT_SECONDS))
 
     def one(
         self, kernel: Any, twin: Any, usage: Usage, profile: Profile, stage: isolate.Stage, waiting: list[int]
@@ -366,7 +372,7 @@ class _Ladder:
     def again(self, profile: Profile) -> None:
         """Asks for inputs near those of ``profile``: what was seen there must be seen again."""
         if not profile.jitter and not self.directed:
-            self._next[:0] = [replace(profile, jitter=1), replace(profile, jitter=2)]
+            self._next[:0] = [replace(profile, jitter=jitter) for jitter in range(1, 5)]
 
     def prefer(self, profile: Profile) -> None:
         """Asks for this input set soon."""

@@ -82,7 +82,7 @@ class _Script:
         self.body: list[str] = []
         drawn = Draw(next(iter(program._usage.values())), Profile(seed=0), "cpu")
         self.writer = Writer(drawn, names_taken(_MAIN, text))
-        self._structs = 0
+        self._structs: set[int] = set()
         self._ended = 0
 
     def text(self, check: str) -> str:
@@ -135,6 +135,11 @@ class _Script:
 
     def _allocate(self, operation: dict[str, Any], position: int) -> None:
         del position
+        self._make(operation)
+        if operation.get("retains"):
+            self.body.append(f"{self.names[operation['array']]}.retain_grad = True")
+
+    def _make(self, operation: dict[str, Any]) -> None:
         number = operation["array"]
         name, array = self.names[number], self.arrays[number]
         initial = self.program._initial.get(number)
@@ -180,9 +185,11 @@ class _Script:
         if "array" in value:
             return self._reference(value)
         if "struct" in value:
-            self._structs += 1
-            name = f"struct_{self._structs}"
-            self.body.append(f"{name} = {value['struct']}()")
+            known = value["identity"] or -len(self._structs)
+            name = f"struct_{abs(known)}"
+            if known not in self._structs:
+                self._structs.add(known)
+                self.body.append(f"{name} = {value['struct']}()")
             for field, inner in value["fields"].items():
                 variable = getattr(self.program.module, value["struct"]).vars.get(field)
                 if variable is not None:

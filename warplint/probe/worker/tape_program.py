@@ -160,6 +160,7 @@ class _Run:
         self.nudge = nudge
         self.arrays: dict[int, Any] = {}
         self.tapes: dict[int, Any] = {}
+        self.structs: dict[int, Any] = {}
         self.gradients: dict[int, np.ndarray | None] = {}
         self.losses: list[tuple[float, float]] = []
         self.begun: dict[int, float] = {}
@@ -180,6 +181,11 @@ class _Run:
 
     def allocate(self, operation: dict[str, Any], position: int) -> None:
         del position
+        self.make(operation)
+        if operation.get("retains"):
+            self.arrays[operation["array"]].retain_grad = True
+
+    def make(self, operation: dict[str, Any]) -> None:
         number, source = operation["array"], operation["source"]
         is_input = number in self.program.plan["inputs"]
         grows = operation["requires_grad"]
@@ -228,7 +234,11 @@ class _Run:
         if "array" in value:
             return self.reference(value)
         if "struct" in value:
-            instance = getattr(self.program.module, value["struct"])()
+            # Two arguments with one identity are one object: the tape holds the object, not what its fields are now.
+            key = value["identity"]
+            instance = self.structs.get(key) if key else None
+            if instance is None:
+                instance = self.structs[key] = getattr(self.program.module, value["struct"])()
             for name, field_value in value["fields"].items():
                 variable = instance._cls.vars.get(name)
                 if variable is not None:

@@ -1,0 +1,157 @@
+"""Gradients that a sweep is given by hand: the facts ``seed-mismatch`` and ``adjoint-dropped``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from warplint.ir.facts import Fact, Label
+from warplint.tapes.active import Activity
+from warplint.tapes.recorded import Sweep, written
+from warplint.tapes.stories import called_from, name_of, plain_name
+from warplint.tapes.trace import Copied, Filled, GradientSeeded, Launched, Scaled, Trace
+from warplint.tapes.values import ArrayValue, Storage, Unknown, Value
+
+
+def facts(trace: Trace, sweeps: list[Sweep], actives: list[Activity]) -> Iterator[Fact]:
+    """The facts of one trace; ``actives`` are the activities of its sweeps."""
+    before = 0
+    for number, (sweep, active) in enumerate(zip(sweeps, actives, strict=True)):
+        if not sweep.custom and sweep.seeds and active.inputs:
+            yield from _mismatch(trace, sweep, active, before)
+            if number and not sweeps[number - 1].custom:
+                yield from _dropped(trace, sweeps[number - 1], actives[number - 1], sweep, active)
+        before = sweep.position
+
+
+# --- the scale of what is reported ---
+
+
+def _mismatch(trace: Trace, sweep: Sweep, active: Activity, before: int) -> Iterator[Fact]:
+    """Seeds of one for every element, where the program reports a mean or a multiple of them."""
+    seeds = {seed.storage: seed for seed in sweep.seeds}
+    loss = sweep.backward.loss
+    if len(seeds) != 1 or (loss is not None and loss.storage not in seeds):
+        return
+    ((storage, seed),) = seeds.items()
+    if not _is_ones(_seed_value(trace, sweep, before, storage)) or seed.view:
+        return
+    one = seed.shape is not None and all(extent == 1 for extent in seed.shape)
+    gradients = {origin.storage.gradient for origin in active.inputs}
+    found: Scaled | None = None
+    for record in trace.records[sweep.operations[0][0] :]:
+        if isinstance(record, Scaled):
+            if record.storage in gradients:
+                return  # the gradient is scaled as well
+            if record.storage is storage and not (one and record.how == "mean"):
+                found = found or record
+        elif isinstance(record, Launched) and record.context.tape is None and found is None:
+            written_here = written(record)
+            if storage in written_here:
+                break
+    if found is not None:
+        yield _scaled(sweep, active, seed, found)
+
+
+def _seed_value(trace: Trace, sweep: Sweep, before: int, storage: Storage) -> Value:
+    for seed, value in zip(sweep.backward.seeds, sweep.backward.given, strict=False):
+        if seed.storage is storage:
+            return value
+    found: Value = None
+    for record in trace.records[before : sweep.position]:
+        if isinstance(record, GradientSeeded) and record.array.storage is storage:
+            found = record.value
+    return found
+
+
+def _is_ones(value: Value) -> bool:
+    if isinstance(value, Unknown):
+        value = value.children.get("fill")
+    if isinstance(value, ArrayValue):
+        storage = value.storage
+        return storage.source in ("ones", "ones_like") or bool(storage.values and set(storage.values) == {1.0})
+    return isinstance(value, (int, float)) and value == 1.0
+
+
+def _scaled(sweep: Sweep, active: Activity, seed: ArrayValue, report: Scaled) -> Fact:
+    place = sweep.backward.context
+    what = "a mean" if report.how == "mean" else "a multiple"
+    labels = (
+        Label(place.site, f"the sweep starts from ones in the gradient of {name_of(seed)}: from its sum"),
+        *called_from(place.stack, "called from here"),
+        Label(report.context.site, f"what is made of {name_of(seed)} here is {what} of that"),
+    )
+    attributes = {"array": plain_name(seed), "reported": what, "input": plain_name(active.inputs[0])}
+    return Fact("seed-mismatch", place.site, attributes, labels, place.definition, "taped")
+
+
+# --- gradients that go from one sweep to the next ---
+
+
+def _dropped(trace: Trace, first: Sweep, active: Activity, second: Sweep, later: Activity) -> Iterator[Fact]:
+    """States of a segment whose gradient does not go on to the segment before it, as that of others does."""
+    if first.backward.context.site != second.backward.context.site:
+        return
+    persistent = {origin.storage for origin in later.inputs}
+    states = [origin for origin in active.inputs if origin.storage not in persistent]
+    if len(states) < 2:
+        return
+    used = {state.storage: _passed_on(trace, first, second, state.storage) for state in states}
+    for state in states:
+        if used[state.storage]:
+            continue
+        siblings = [
+            other for other in states if used[other.storage] and other.storage.definition == state.storage.definition
+        ]
+        if siblings and all(_is_computed(trace, first, one.storage) for one in (state, siblings[0])):
+            yield _lost_state(first, second, state, siblings[0])
+
+
+def _passed_on(trace: Trace, first: Sweep, second: Sweep, storage: Storage) -> bool:
+    """Whether the gradient of a state is used, after the sweep that found it, for what the next one starts from."""
+    if storage.gradient is None:
+        return False
+    derived = {storage.gradient}
+    for record in trace.records[first.position : second.position]:
+        if isinstance(record, Copied) and record.source.storage in derived:
+            derived.add(record.target.storage)
+        elif isinstance(record, Filled) and record.sources & derived:
+            derived.add(record.array.storage)
+        elif isinstance(record, Launched):
+            if any(access.reads and access.array.storage in derived for access in record.accesses):
+                return True
+        elif isinstance(record, GradientSeeded) and record.sources & derived:
+            return True
+    for value in second.backward.given:
+        if isinstance(value, ArrayValue) and value.storage in derived:
+            return True
+        if isinstance(value, Unknown):
+            return True
+    return False
+
+
+def _is_computed(trace: Trace, sweep: Sweep, storage: Storage, depth: int = 4) -> bool:
+    """Whether a launch wrote what a state holds at the start of its segment, directly or before it was copied."""
+    if depth == 0:
+        return False
+    start = sweep.operations[0][0]
+    for position in range(start - 1, -1, -1):
+        record = trace.records[position]
+        if isinstance(record, Launched) and storage in written(record):
+            return not any(access.array.storage.owner is not None for access in record.accesses)
+        if isinstance(record, Copied) and record.target.storage is storage:
+            return _is_computed(trace, sweep, record.source.storage, depth - 1)
+        if isinstance(record, Filled) and record.array.storage is storage:
+            return any(_is_computed(trace, sweep, source, depth - 1) for source in record.sources)
+    return False
+
+
+def _lost_state(first: Sweep, second: Sweep, state: ArrayValue, sibling: ArrayValue) -> Fact:
+    place = second.backward.context
+    labels = (
+        Label(place.site, "this sweep goes on with the gradients of one segment in the segment before it"),
+        *called_from(place.stack, "called from here"),
+        Label(state.storage.site, f"the sweep brings a gradient to {name_of(state)}, which nothing hands on"),
+        Label(sibling.storage.site, f"that of {name_of(sibling)} is handed on"),
+    )
+    attributes = {"state": plain_name(state), "other": plain_name(sibling)}
+    return Fact("adjoint-dropped", place.site, attributes, labels, place.definition, "taped")
