@@ -150,6 +150,7 @@ class Checker:
         Raises:
             Superseded: as ``superseded`` does.
         """
+        text = text.replace("\r\n", "\n").replace("\r", "\n")  # as the protocol counts lines
         self.refresh(path)
         if self._is_excluded(path):
             return Checked(path, text)
@@ -167,14 +168,13 @@ class Checker:
             self._selection.check([path])
         except UnknownSelector as error:
             return Checked(path, text, problems=(Problem(str(path), str(error)),))
-        analysis = analyse_again(project, module, memory, around, self._selection.wanted, superseded)
+        analysis, shape = analyse_again(project, module, memory, around, self._selection.wanted, superseded)
         superseded()
         self._remember(path, project, memory, around)
         findings = self._selection.findings(analysis.facts)
         findings, _ = unsuppressed(findings, [analysis], {path: text}, self._selection)
         findings = [one for one in in_order(findings) if at_least(one.severity, self._asked.min_severity)]
         configured = self._configurations.nearest(path.parent).probe
-        shape = Shape(module, memory.words)
         around = self._before[path].around
         return Checked(
             path,

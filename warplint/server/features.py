@@ -32,8 +32,12 @@ def _texts(server: Server) -> None:
 
     @feature(types.TEXT_DOCUMENT_DID_CHANGE)
     def changed(params: types.DidChangeTextDocumentParams) -> None:
-        document = server.language.workspace.get_text_document(params.text_document.uri)
-        server.opened(params.text_document.uri, params.text_document.version, document.source)
+        document = server.documents.get(params.text_document.uri)
+        if document is not None:
+            text = document.text
+            for change in params.content_changes:
+                text = messages.changed(text, change, server.encoding)
+            server.opened(document.uri, params.text_document.version, text)
 
     @feature(types.TEXT_DOCUMENT_DID_SAVE)
     def saved(params: types.DidSaveTextDocumentParams) -> None:
@@ -41,9 +45,8 @@ def _texts(server: Server) -> None:
         if document is None:
             server.files_changed()  # perhaps the configuration
             return
-        checked = document.checked
-        if server.asked.probe == "save" and (checked is None or checked.probing or not document.current):
-            server.probe(document)
+        if server.asked.probe == "save":
+            server.probe(document, unasked=True)
 
     @feature(types.TEXT_DOCUMENT_DID_CLOSE)
     def closed(params: types.DidCloseTextDocumentParams) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,12 +14,13 @@ from typing import Any, TypeVar
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
+from pygls.protocol import LanguageServerProtocol, lsp_method
 from pygls.uris import from_fs_path, to_fs_path
 
 from warplint import __version__
 from warplint.catalogue.rule import Rule
 from warplint.ignoring import with_comments
-from warplint.ir.facts import Evidence, Finding
+from warplint.ir.facts import Evidence, Finding, Problem
 from warplint.ir.spans import Span
 from warplint.processes import relax_collector
 from warplint.report.lsp import Encoding
@@ -40,6 +41,9 @@ REASON = "TODO: say why"
 # Pieces of evidence that are remembered, for all files together.
 _REMEMBERED = 5000
 
+# How long an editor may take to show a progress bar, in seconds.
+_PATIENCE = 2.0
+
 
 @dataclass(slots=True)
 class Document:
@@ -59,15 +63,29 @@ class Document:
     task: asyncio.Task[None] | None = None
     probe: asyncio.Task[None] | None = None
     settled: asyncio.Event = field(default_factory=asyncio.Event)
+    #: The version that was answered last.
+    told: int | None = None
     #: Counts the answers.
     answers: int = 0
+
+
+class Protocol(LanguageServerProtocol):
+    """pygls's, but for its own copy of the texts: it takes a form feed for the end of a line, and it changes positions
+    that lie beyond."""
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
+    def lsp_text_document__did_change(
+        self, params: types.DidChangeTextDocumentParams
+    ) -> Iterator[tuple[Any, tuple[types.DidChangeTextDocumentParams], None]]:
+        """Hand the changes on."""
+        yield self.fm.features[types.TEXT_DOCUMENT_DID_CHANGE], (params,), None
 
 
 class Server:
     """The state behind the protocol. Everything but the analysis itself runs in the loop's thread."""
 
     def __init__(self) -> None:
-        self.language = LanguageServer("warplint", __version__)
+        self.language = LanguageServer("warplint", __version__, protocol_cls=Protocol)
         self.documents: dict[str, Document] = {}
         self.evidence: dict[object, Evidence] = {}
         self._wishes: Mapping[str, Any] = {}
@@ -163,6 +181,10 @@ class Server:
                 checked = await self.calculated(checker.check, document.path, text, contents, superseded)
             except Superseded:
                 continue
+            except Exception as error:  # a mistake of ours costs this answer only
+                checker.forget(document.path)
+                what = f"internal error: {type(error).__name__}: {error}; please report it, the file is not linted"
+                checked = Checked(document.path, text, problems=(Problem(str(document.path), what),))
             if document.asked != asked:
                 continue
             document.checked, document.current = checked, True
@@ -170,6 +192,9 @@ class Server:
             self._complain(checker)
             document.settled.set()
             self.publish(document)
+            if self.pulls and document.told == document.version:
+                self.language.workspace_diagnostic_refresh(None)  # the text is the same, the answer may not be
+            document.told = document.version
             self._elsewhere(document)
 
     def _others_again(self, path: Path) -> None:
@@ -284,16 +309,21 @@ class Server:
 
     # --- the probe ---
 
-    def probe(self, document: Document, names: Iterable[str] = (), emit: str | None = None) -> asyncio.Task[None]:
-        """Probe a text as it is now, in the background: its findings, or kernels by name."""
+    def probe(
+        self, document: Document, names: Iterable[str] = (), emit: str | None = None, unasked: bool = False
+    ) -> asyncio.Task[None]:
+        """Probe a text as it is now, in the background: its findings, or kernels by name.
+
+        ``unasked``: nobody gave a command, so that the configuration may forbid it.
+        """
         if document.probe is not None:
             document.probe.cancel()
-        document.probe = self._start(self._probe(document, tuple(names), emit))
+        document.probe = self._start(self._probe(document, tuple(names), emit, unasked))
         return document.probe
 
-    async def _probe(self, document: Document, names: tuple[str, ...], emit: str | None) -> None:
+    async def _probe(self, document: Document, names: tuple[str, ...], emit: str | None, unasked: bool) -> None:
         answer = await self.answer(document.uri)
-        if answer is None:
+        if answer is None or unasked and not answer[1].probing:
             return
         checked, checker, asked = answer[1], self.checker(document.path), self.asked
         waiting = [
@@ -360,7 +390,11 @@ class Server:
         token = f"warplint-{os.urandom(8).hex()}"
         shown = window is not None and bool(window.work_done_progress)
         if shown:
-            await progress.create_async(token)
+            try:
+                await asyncio.wait_for(progress.create_async(token), _PATIENCE)
+            except Exception:  # an editor that does not answer, or refuses: the work is done all the same
+                shown = False
+        if shown:
             progress.begin(token, types.WorkDoneProgressBegin(title, cancellable=False))
 
         def step(text: str) -> None:
@@ -481,6 +515,8 @@ class Server:
 
     def shut(self) -> None:
         """End what runs."""
+        for document in self.documents.values():
+            document.asked += 1  # ends what is being analysed
         for task in list(self._tasks):
             task.cancel()
         self._worker.shutdown(wait=False, cancel_futures=True)
