@@ -1,7 +1,7 @@
 """The recipes that rules name: from a finding to the edits that would mend it.
 
-Every recipe works on the exact places of the syntax tree, so that layout and comments stay, and gives up where it cannot
-be sure that the values stay what they are. Whether the gradient becomes right is not decided here.
+Every recipe works on the exact places of the syntax tree, so that layout and comments stay, and gives up where it
+cannot be sure that the values stay what they are. Whether the gradient becomes right is not decided here.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import io
 import re
 import tokenize
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 from warplint.fixing.components import in_constructor, with_index
 from warplint.fixing.places import Place, Plan

@@ -45,7 +45,7 @@ def edited(text: str, edits: Iterable[Edit]) -> str:
         span = edit.location.span
         start, end = starts[span.line - 1] + span.column - 1, starts[span.end_line - 1] + span.end_column - 1
         assert position <= start <= end <= len(text), "edits overlap, or lie outside the text"
-        newline = next((end for line in (lines[span.line - 1], lines[0]) if (end := _ending(line))), "\n")
+        newline = _ending(lines[span.line - 1]) or _ending(lines[0]) or "\n"
         parts += [text[position:start], edit.text.replace("\n", newline)]
         position = end
     return "".join([*parts, text[position:]])
@@ -100,6 +100,11 @@ class Moved:
 def encoding_of(data: bytes) -> str:
     """The encoding of source text, by its byte-order mark or coding line. Raises SyntaxError for one unknown."""
     return tokenize.detect_encoding(io.BytesIO(data).readline)[0]
+
+
+def encoded(text: str) -> bytes:
+    """The text in the encoding that its first lines declare. Raises SyntaxError and UnicodeEncodeError."""
+    return text.encode(encoding_of(text.encode("utf-8", "replace")))
 
 
 def replace_file(path: Path, data: bytes) -> None:
