@@ -152,15 +152,40 @@ def _conditional(place: Place) -> Iterator[Plan]:
     yield Plan("Choose with a conditional expression, which runs one side only", (place.edit(call.span, text),))
 
 
+def _close_the_tape(place: Place) -> Iterator[Plan]:
+    with_ = next((node for node in reversed(list(place.around(place.span))) if isinstance(node, ir.With)), None)
+    if with_ is None or len(with_.body) < 2 or not with_.body[-1].span.covers(place.span):
+        return
+    statement = with_.body[-1].span
+    if not isinstance(with_.body[-1], ir.ExprStmt) or statement != place.span:
+        return
+    lines = place.module.lines
+    outer, inner = (lines[span.line - 1][: span.column - 1] for span in (with_.span, statement))
+    if outer.strip() or inner.strip() or not inner.startswith(outer) or not _plain(place.text(statement)):
+        return
+    edits = []
+    for number in range(statement.line, statement.end_line + 1):
+        if lines[number - 1].startswith(inner):
+            edits.append(place.edit(Span(number, len(outer) + 1, number, len(inner) + 1), ""))
+    yield Plan(f"Launch `{place.attribute('kernel')}` when the tape is closed", tuple(edits))
+
+
+def _plain(text: str) -> bool:
+    """Whether no string of several lines would change with the indentation."""
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
+    except (tokenize.TokenError, SyntaxError):
+        return False
+    return all(token.start[0] == token.end[0] or token.type in (tokenize.NEWLINE, tokenize.NL) for token in tokens)
+
+
 _RECIPES: Mapping[str, Callable[[Place], Iterator[Plan]]] = {
     "add-requires-grad": _requires_grad,
     "index-form": with_index,
     "accumulate-adjoint": _accumulate,
     "zero-after-use": _zero_after_use,
+    "close-the-tape": _close_the_tape,
     "guard-root": _guarded_root,
     "guard-operand": _conditional,
     "rebuild-composite": in_constructor,
 }
-
-#: The recipes that lead to edits; what the others say is for people.
-RECIPES = frozenset(_RECIPES)
