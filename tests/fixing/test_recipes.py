@@ -187,8 +187,21 @@ def fit(n):
 
 def test_zero(tmp_path: Path) -> None:
     assert mended(tmp_path, FIT.replace("REST", ""), "WP402") == FIT.replace("REST", "\n        tape.zero()")
-    # The gradient is looked at once more: it must still be there.
-    assert mended(tmp_path, FIT.replace("REST", "\n        print(weight.grad)"), "WP402") is None
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        FIT.replace("REST", "\n        print(weight.grad)"),
+        FIT.replace("REST", "").replace("    return weight.numpy()", "    return weight.grad.numpy()"),
+        FIT.replace("REST", "").replace(
+            "        tape = wp.Tape()", "        print(weight.grad)\n        tape = wp.Tape()"
+        ),
+        FIT.replace("REST", "") + "\n\ndef show(weight):\n    print(weight.grad)\n",
+    ],
+)
+def test_gradients_that_are_looked_at_elsewhere_are_not_zeroed(tmp_path: Path, code: str) -> None:
+    assert mended(tmp_path, code, "WP402") is None
 
 
 DISTANCE = """\

@@ -24,6 +24,13 @@ __all__ = ["Probe", "offered"]
 #: Probes findings that are each in a version of the project of their own.
 Probe = Callable[[Sequence[tuple[Finding, Project]]], Sequence[Evidence]]
 
+#: The number of a finding, what would be done, and how.
+_Trial = tuple[int, str, tuple[Edit, ...]]
+
+# Of several plans the first that mends counts, else the first that at least runs.
+_RIGHT = 2
+_RANKS = {"refuted": _RIGHT, "confirmed": 1}
+
 _BROKEN = "the text does not parse with it"
 _OTHERWISE = "what runs with it could not be compared with what ran before"
 
@@ -70,11 +77,20 @@ def _proved(
     findings: Sequence[Finding], planned: Mapping[int, Sequence[Plan]], project: Project, probe: Probe
 ) -> dict[int, Fix]:
     """The fix of each finding whose plans are given: alone where that is enough, else with those of its neighbours."""
-    alone = [(number, plan.title, plan.edits) for number, own in planned.items() for plan in own]
-    tried = _tried(findings, alone, project, probe)
-    fixes = _best(alone, tried)
+    fixes: dict[int, Fix] = {}
+    ranks: dict[int, int] = {}
+    for turn in range(max(map(len, planned.values()), default=0)):
+        alone = [
+            (number, own[turn].title, own[turn].edits)
+            for number, own in planned.items()
+            if turn < len(own) and ranks.get(number) != _RIGHT
+        ]
+        for trial, seen in zip(alone, _tried(findings, alone, project, probe), strict=True):
+            rank = _RANKS.get(seen.verdict, 0)
+            if seen.detail != _BROKEN and rank > ranks.get(trial[0], -1):
+                ranks[trial[0]], fixes[trial[0]] = rank, _judged(trial, seen)
     # A definition with two defects is wrong until both are mended.
-    together = []
+    together: list[_Trial] = []
     for neighbours in _neighbours(findings, [number for number, fix in fixes.items() if fix.applicability != "safe"]):
         edits: list[Edit] = []
         joined = [number for number in neighbours if apart(fixes[number].edits, edits) and _join(edits, fixes[number])]
@@ -82,9 +98,9 @@ def _proved(
         if len(joined) > 1:
             name = findings[joined[0]].fact.definition
             together += [(number, title.format(name, len(joined)), tuple(edits)) for number in joined]
-    if together:
-        mended = _best(together, _tried(findings, together, project, probe))
-        fixes |= {number: fix for number, fix in mended.items() if fix.applicability == "safe"}
+    for trial, seen in zip(together, _tried(findings, together, project, probe), strict=True):
+        if _RANKS.get(seen.verdict) == _RIGHT:
+            fixes[trial[0]] = _judged(trial, seen)
     return fixes
 
 
@@ -102,20 +118,11 @@ def _neighbours(findings: Sequence[Finding], numbers: Iterable[int]) -> Iterator
     yield from (numbers for numbers in found.values() if len(numbers) > 1)
 
 
-_Trial = tuple[int, str, tuple[Edit, ...]]
-
-
-def _best(trials: Sequence[_Trial], evidence: Sequence[Evidence]) -> dict[int, Fix]:
-    """The first safe fix of each number, else the first of all; none whose text is broken."""
-    fixes: dict[int, Fix] = {}
-    for (number, title, edits), seen in zip(trials, evidence, strict=True):
-        known = fixes.get(number)
-        if seen.verdict == "refuted" and (known is None or known.applicability != "safe"):
-            fixes[number] = Fix("safe", title, edits)
-        elif known is None and seen.detail != _BROKEN:
-            why = "the gradient is still wrong with it" if seen.verdict == "confirmed" else seen.detail
-            fixes[number] = _unsafe(title, edits, why)
-    return fixes
+def _judged(trial: _Trial, seen: Evidence) -> Fix:
+    _, title, edits = trial
+    if seen.verdict == "refuted":
+        return Fix("safe", title, edits)
+    return _unsafe(title, edits, "the gradient is still wrong with it" if seen.verdict == "confirmed" else seen.detail)
 
 
 def _tried(findings: Sequence[Finding], trials: Sequence[_Trial], project: Project, probe: Probe) -> list[Evidence]:

@@ -106,16 +106,29 @@ def _zero_after_use(place: Place) -> Iterator[Plan]:
     if len(using) != 1 or not isinstance(using[0], (ir.ExprStmt, ir.Assign, ir.AnnAssign, ir.AugAssign)):
         return
     use = using[0].span
-    # Gradients that are looked at later must still be there.
-    rest = Span(use.end_line, use.end_column, function.span.end_line, function.span.end_column)
     line = place.module.lines[use.end_line - 1]
     own = place.module.lines[use.line - 1][: use.column - 1]
     after = line[use.end_column - 1 :].strip()
-    if re.search(r"\bgrad", place.text(rest)) or own.strip() or (after and not after.startswith("#")):
+    if own.strip() or (after and not after.startswith("#")) or _looked_at_elsewhere(place, function, use):
         return
     at = (use.end_line, len(line) + 1)
     title = f"Zero the gradients with `{tape}.zero()` when they have been used"
     yield Plan(title, (place.edit(Span(*at, *at), f"\n{own}{tape}.zero()"),))
+
+
+def _looked_at_elsewhere(place: Place, function: ir.FunctionDef, use: Span) -> bool:
+    """Whether a gradient may be wanted by more than the statement at ``use``: it must not be zeroed then."""
+    loops = (
+        node for node in place.around(use) if isinstance(node, (ir.For, ir.While)) and function.span.covers(node.span)
+    )
+    first = next(loops, function).span
+    inside = Span(first.line, first.column, use.line, use.column)
+    after = Span(use.end_line, use.end_column, function.span.end_line, function.span.end_column)
+    if re.search(r"\bgrad", place.text(inside) + place.text(after)):
+        return True
+    name = re.escape(place.attribute("parameter").rpartition(".")[2])
+    everywhere = len(re.findall(rf"\b{name}\.grad\b", place.module.text))
+    return everywhere > len(re.findall(rf"\b{name}\.grad\b", place.text(use)))
 
 
 def _guarded_root(place: Place) -> Iterator[Plan]:
