@@ -35,6 +35,9 @@ _COMMENT_WORDS = ("warplint", "Warplint", "WARPLINT", "noqa", "NOQA", "NoQA", "N
 # Programs choose for themselves what they show.
 _FOR_PROGRAMS = ("json", "jsonl")
 
+# These hold the fixes of findings.
+_WITH_FIXES = ("json", "jsonl", "sarif", "lsp")
+
 #: Called with what is being done.
 Progress = Callable[[str], None]
 
@@ -108,6 +111,9 @@ def run(options: Options, stdin: bytes | None = None, progress: Progress = lambd
     listed = [finding for finding in findings if at_least(finding.severity, least)]
     rules = selection.rules_of(listed)
     probed = _probed(listed, rules, project, options, configurations, progress)
+
+    if _wants_fixes(options):
+        probed = _with_fixes(probed, rules, project, options, configurations, notebooks, progress)
 
     unlisted = [finding for finding in findings if not at_least(finding.severity, least)]
     if baseline is not None:
@@ -297,6 +303,40 @@ def _probed(
         for number, finding in zip(places, written, strict=True):
             findings[number] = finding
     return findings
+
+
+def _wants_fixes(options: Options) -> bool:
+    """Whether somebody reads what fixes there are; proving them takes time."""
+    formats = {options.output_format, *(output_format for output_format, _ in options.outputs)}
+    return options.fix or options.diff or not formats.isdisjoint(_WITH_FIXES)
+
+
+def _with_fixes(
+    findings: list[Finding],
+    rules: Mapping[str, Rule],
+    project: Project,
+    options: Options,
+    configurations: Configurations,
+    notebooks: Mapping[Path, Notebook],
+    progress: Progress,
+) -> list[Finding]:
+    """``findings`` with fixes; those that a probe confirmed are looked at again with the fix."""
+    from warplint.fixing import offered
+
+    if not any(finding.evidence.verdict == "confirmed" for finding in findings):
+        return offered(findings, rules, project, None, notebooks)
+    from warplint.probe import ProbeOptions, probe_each
+
+    governing = configurations.nearest(_common_folder(options.paths))
+    device = options.device or governing.device or "auto"
+    with _cache_folder(options) as cache:
+
+        def probe(cases: Sequence[tuple[Finding, Project]]) -> Sequence[Evidence]:
+            progress(f"trying {len(cases)} fixes")
+            probe_options = ProbeOptions(device=device, cache_dir=cache)
+            return probe_each([([finding], edited) for finding, edited in cases], probe_options)
+
+        return offered(findings, rules, project, probe, notebooks)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 #: What is known of a value that an adjoint needs and does not find.
 _LOST = frozenset({"variable", "operation", "use", "needs", "active"})
 
-_COMPONENT = frozenset({"target", "operator", "variable", "composite", "attribute", "accumulates"})
+_COMPONENT = frozenset({"target", "operator", "variable", "composite", "attribute", "accumulates", "size"})
 
 #: The attributes of each kind.
 KINDS: Mapping[str, frozenset[str]] = {

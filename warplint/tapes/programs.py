@@ -158,6 +158,13 @@ def overwritten(
     )
 
 
+def operations(records: list[Record], goals: set[Storage], tapes: set[int]) -> list[ir.Operation] | None:
+    """What ``goals`` at the end of ``records`` depend on, as operations, with ``tapes``; None where that is not known
+    or too much."""
+    kept = _slice(records, goals, tapes)
+    return None if kept is None else _operations(kept)
+
+
 def _slice(records: list[Record], goals: set[Storage], tapes: set[int]) -> list[Record] | None:
     """The records that what is in ``goals`` at the end depends on, with the allocations and the tapes."""
     needed = set(goals)
