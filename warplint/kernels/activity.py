@@ -82,7 +82,7 @@ def _forward(
     differentiable = knowledge.types.differentiable
     operations = trace.operations
     scratch: set[int] = set()
-    makeup = Makeup(trace, Invariance(trace))
+    makeup = Makeup(trace, Invariance(trace), through=True)
     changed = True
     while changed:
         changed = False
