@@ -362,6 +362,10 @@ class LostValues:
             bits ^= low
             if (loss.kind == "mutated" and reader >= loss.origin) or self._harmless(loss, reader):
                 continue
+            if loss.kind == "mutated" and self._trace.exclusive(
+                self._trace.operations[reader].frame, self._trace.operations[loss.origin].frame
+            ):
+                continue
             if loss.overwriter is not None and self._trace.exclusive(
                 self._trace.operations[reader].frame, self._trace.operations[loss.overwriter].frame
             ):

@@ -19,9 +19,16 @@ Limit = tuple[int, int]
 
 
 class Makeup:
-    """Follows the components of one trace."""
+    """Follows the components of one trace.
 
-    def __init__(self, trace: Trace, invariance: Invariance) -> None:
+    Args:
+        trace: the record of a body.
+        invariance: what its loops do not change.
+        through: go on through loops that store the component, to all that it can be in some iteration.
+    """
+
+    def __init__(self, trace: Trace, invariance: Invariance, through: bool = False) -> None:
+        self._through = through
         self._trace = trace
         self._invariance = invariance
         self._known: dict[int, tuple[int, ...]] = {}
@@ -57,6 +64,9 @@ class Makeup:
             elif operation.name == "phi":
                 found[operation.operands[0]] = None
                 settled = [self._follow(arm, component, found, seen) for arm in operation.operands[1:]]
+                return all(settled)
+            elif self._through and operation.name in ("loop", "exit"):
+                settled = [self._follow(value, component, found, seen) for value in operation.operands]
                 return all(settled)
             else:
                 before = self._before(operation, component)
