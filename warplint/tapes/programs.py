@@ -112,7 +112,7 @@ def gradient(
 def without_sweep(
     trace: Trace, sweep: Sweep, origins: tuple[ArrayValue, ...], goal: ArrayValue, end: int
 ) -> ir.TapeProgram | None:
-    """The program up to ``end``, where the gradient is read: no sweep of the tape has brought that of ``goal`` by then."""
+    """The program up to ``end``, where the gradient is read: no sweep of the tape has brought that of ``goal`` yet."""
     tape = sweep.backward.tape
     kept = _slice(trace.records[: end + 1], {goal.storage}, {tape})
     if kept is None:
