@@ -43,6 +43,7 @@ class Access:
     needed: bool
     covers: bool
     differentiable: bool
+    reread: bool = False
 
 
 @dataclass(frozen=True, slots=True)
