@@ -44,7 +44,7 @@ BLOCK = re.compile(
 # Probes run on the CPU, so that the pages do not depend on who has which GPU.
 _COMMAND = """\
 #!/bin/sh
-case " $* " in *" --device "*|" rules "*|" explain "*|" config "*|" completion "*|" new-rule "*) device= ;;
+case " $* " in *" --device "*|" rules "*|" explain "*|" config "*|" completion "*|" new-rule "*|" server "*) device= ;;
 *) device="--device cpu" ;; esac
 exec "{python}" -m warplint "$@" $device
 """

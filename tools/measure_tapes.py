@@ -66,10 +66,15 @@ class _Watch:
 
 def sweep_errors(path: Path) -> list[float]:
     """For every sweep of the one host function in a module and every number in its inputs, how far the gradient is off:
-    absolutely where the derivative is small, else relatively. None where the program changes its inputs between
-    sweeps, as then the loss depends on them in other ways as well."""
+    absolutely where the derivative is small, else relatively.
+
+    None where the program changes its inputs between sweeps, as then the loss depends on them in other ways as well,
+    and where it is not called with lists of numbers, or sweeps from seeds instead of a loss."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    (function,) = (node for node in tree.body if isinstance(node, ast.FunctionDef) and not node.decorator_list)
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and not node.decorator_list]
+    if len(functions) != 1 or not _takes_lists(functions[0]) or not _sweeps_from_losses(functions[0]):
+        return []
+    (function,) = functions
     _Watched().visit(function)
     watched = path.with_name(f"{path.stem}_watched.py")
     watched.write_text(ast.unparse(ast.fix_missing_locations(tree)), encoding="utf-8")
@@ -77,6 +82,21 @@ def sweep_errors(path: Path) -> list[float]:
         return list(_errors(_loaded(watched), function.name))
     finally:
         watched.unlink()  # it is no example
+
+
+def _takes_lists(function: ast.FunctionDef) -> bool:
+    """Whether everything that the function asks for is made an array as it is."""
+    arguments = function.args.args
+    asked = {argument.arg for argument in arguments[: len(arguments) - len(function.args.defaults)]}
+    calls = [node for node in ast.walk(function) if isinstance(node, ast.Call) and ast.unparse(node.func) == "wp.array"]
+    return asked <= {ast.unparse(call.args[0]) for call in calls if call.args}
+
+
+def _sweeps_from_losses(function: ast.FunctionDef) -> bool:
+    """Whether every sweep is told one array to start from."""
+    calls = [node for node in ast.walk(function) if isinstance(node, ast.Call)]
+    sweeps = [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == "backward"]
+    return all(len(call.args) == 1 and not call.keywords for call in sweeps)
 
 
 def _loaded(path: Path) -> ModuleType:

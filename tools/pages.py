@@ -153,6 +153,9 @@ def _said(rule: Rule, example: Example, measured: Mapping[str, Any]) -> Iterator
                 f"{entry['worst']:.0e} away from the central difference."
             )
         return
+    if entry["line"] is None:
+        yield f"{entry['detail']}.".capitalize()
+        return
     yield f"Line {entry['line']}: {entry['message']}."
     if entry["verdict"] != "unprobed":
         yield ""

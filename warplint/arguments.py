@@ -22,7 +22,7 @@ COMMANDS = {
     "new-rule": "make a rule file of your own and its examples",
     "test-rules": "try rules of your own on their examples",
     "completion": "print a script that completes warplint in a shell",
-    "server": "talk to an editor (a language server on stdin and stdout)",
+    "server": "talk to an editor, as a language server",
 }
 
 
@@ -91,6 +91,10 @@ def check_parser() -> argparse.ArgumentParser:
     findings.add_argument("--no-ignores", action="store_true", help="also list what comments suppress")
     findings.add_argument("--add-ignore", type=_reason, metavar="REASON", help="write such comments for what is listed")
 
+    findings.add_argument("--fix", action="store_true", help="mend what a probe saw wrong before and right after")
+    findings.add_argument("--diff", action="store_true", help="show what --fix would change, and change nothing")
+    findings.add_argument("--unsafe-fixes", action="store_true", help="with --fix or --diff: also what is not proved")
+
     findings.add_argument("--baseline", metavar="FILE", help="do not list what this file counts")
     findings.add_argument("--write-baseline", action="store_true", help="count all that is found in that file")
 
@@ -135,12 +139,18 @@ def options(arguments: Sequence[str]) -> Options:
         parser.error("--stdin-filename goes with the path `-`")
     if given.add_ignore is not None and (STDIN in paths or given.no_ignores):
         parser.error("--add-ignore goes with neither standard input nor --no-ignores")
+    if given.fix and (STDIN in paths or given.diff or given.add_ignore is not None or given.write_baseline):
+        parser.error("--fix goes with neither standard input nor --diff nor --add-ignore nor --write-baseline")
+    if given.diff and (given.add_ignore is not None or given.write_baseline):
+        parser.error("--diff goes with neither --add-ignore nor --write-baseline")
+    if given.unsafe_fixes and not (given.fix or given.diff):
+        parser.error("--unsafe-fixes goes with --fix or --diff")
     if given.write_baseline and (given.baseline is None or STDIN in paths):
         parser.error("--write-baseline goes with --baseline FILE, and not with standard input")
     if given.stdin_filename is not None and os.path.isdir(given.stdin_filename):
         parser.error(f"--stdin-filename {given.stdin_filename!r} is a folder; name a Python file")
-    if given.watch and (STDIN in paths or given.add_ignore is not None or given.write_baseline):
-        parser.error("--watch goes with neither standard input nor --add-ignore nor --write-baseline")
+    if given.watch and (STDIN in paths or given.fix or given.add_ignore is not None or given.write_baseline):
+        parser.error("--watch goes with neither standard input nor --fix nor --add-ignore nor --write-baseline")
     if given.statistics and given.output_format not in ("full", "concise", "json"):
         parser.error("--statistics goes with the formats full, concise and json")
     if given.quiet and given.verbose:
@@ -171,6 +181,9 @@ def options(arguments: Sequence[str]) -> Options:
         emit_probe=given.emit_probe,
         ignores=not given.no_ignores,
         add_ignore=given.add_ignore,
+        fix=given.fix,
+        diff=given.diff,
+        unsafe_fixes=given.unsafe_fixes,
         baseline=given.baseline,
         write_baseline=given.write_baseline,
         min_severity=given.min_severity,

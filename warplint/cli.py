@@ -16,9 +16,13 @@ from warplint.terminal import Progress, clear_screen, colored, linked, width
 
 if TYPE_CHECKING:
     from warplint.ir.facts import Problem
+    from warplint.pipeline import Outcome
     from warplint.report.model import Report
 
 CLEAN, FINDINGS, FAILED, INTERRUPTED = 0, 1, 2, 130
+
+# How often files are linted again after fixes: what is mended can lay bare what was hidden behind it.
+_MOST_ROUNDS = 8
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -107,14 +111,17 @@ def _check_once(given: Options) -> int:
 
     relax_collector()
     stdin = sys.stdin.buffer.read() if STDIN in given.paths else None
+    unwritten: list[Problem] = []
     try:
         with Progress(given.quiet) as progress:
             outcome = run(given, stdin, progress.step)
+        if given.fix:
+            outcome, unwritten = _fix(given, outcome)
     except (UnknownSelector, DeviceUnusable) as error:
         _say(str(error))
         return FAILED
     report = outcome.report
-    for problem in report.problems:
+    for problem in (*report.problems, *unwritten):
         _say(problem_line(problem))
     if given.verbose:
         for line in outcome.account:
@@ -125,14 +132,50 @@ def _check_once(given: Options) -> int:
         _say("no Python files found under the given paths")
     if given.add_ignore is not None:
         return _add_ignores(report, given.add_ignore)
+    if given.diff:
+        return _diff(given, report)
     colors = colored(given.color)
     style, summed_up = Style(colors, linked(colors)), not given.quiet
     written = _write(render(report, given.output_format, style, width(), summed_up, given.statistics))
     for output_format, target in given.outputs:
         written &= _write_file(target, render(report, output_format))
-    if report.problems or not written:
+    if report.problems or unwritten or not written:
         return FAILED
     return FINDINGS if outcome.failed and not given.exit_zero else CLEAN
+
+
+def _fix(given: Options, outcome: Outcome) -> tuple[Outcome, list[Problem]]:
+    """Mend what can be mended, and lint again until nothing more can. Returns the last outcome and what went wrong."""
+    from warplint.fixing.writing import choose, write
+    from warplint.ir.spans import displayed
+    from warplint.pipeline import run
+
+    for _ in range(_MOST_ROUNDS):
+        chosen = choose(outcome.report.standing, given.unsafe_fixes)
+        if not chosen.findings:
+            break
+        mended, problems = write(chosen, outcome.report.lines)
+        for finding in mended:
+            place = f"{displayed(finding.location.path)}:{finding.location.span.line}"
+            assert finding.fix is not None
+            if not given.quiet:
+                _say(f"fixed {place}: {finding.rule} {finding.name}: {finding.fix.message}")
+        if mended:
+            with Progress(given.quiet) as progress:
+                outcome = run(given, None, progress.step)
+        if problems or not mended:
+            return outcome, problems
+    return outcome, []
+
+
+def _diff(given: Options, report: Report) -> int:
+    from warplint.fixing.writing import choose, difference
+
+    chosen = choose(report.standing, given.unsafe_fixes)
+    written = _write(difference(chosen, report.lines))
+    if report.problems or not written:
+        return FAILED
+    return FINDINGS if chosen.findings and not given.exit_zero else CLEAN
 
 
 def _add_ignores(report: Report, reason: str) -> int:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import io
-import os
 import re
-import tempfile
-import tokenize
 from collections.abc import Iterable
 from pathlib import Path
 
 from warplint.ir.facts import Finding, Problem
 from warplint.ir.spans import displayed, file_and_cell
 from warplint.source.comments import Directive, read_comments
+from warplint.source.edits import encoding_of, replace_file
 from warplint.source.text import decode
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|$)")
@@ -48,7 +45,7 @@ def _write(path: Path, findings: Iterable[Finding], reason: str) -> Problem | No
     if isinstance(text, Problem):
         return text
     new = with_comments(text, findings, reason)
-    encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    encoding = encoding_of(data)
     # Newlines stay as they were, line by line: `text` has LF only.
     ends = [re.search(r"[\r\n]*$", line)[0] for line in _LINE.findall(data.decode(encoding)) if line]  # type: ignore[index]
     lines = new.split("\n")
@@ -57,17 +54,7 @@ def _write(path: Path, findings: Iterable[Finding], reason: str) -> Problem | No
         encoded = whole.encode(encoding)
     except UnicodeEncodeError:
         return Problem(displayed(path), f"the reason cannot be written in {encoding}, the encoding of the file")
-    # In one step, so that an interrupt leaves the old file or the new one.
-    target = Path(os.path.realpath(path))
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(encoded)
-        os.chmod(temporary, target.stat().st_mode)
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    replace_file(path, encoded)
     return None
 
 

@@ -35,6 +35,9 @@ _COMMENT_WORDS = ("warplint", "Warplint", "WARPLINT", "noqa", "NOQA", "NoQA", "N
 # Programs choose for themselves what they show.
 _FOR_PROGRAMS = ("json", "jsonl")
 
+# These hold the fixes of findings.
+_WITH_FIXES = ("json", "jsonl", "sarif", "lsp")
+
 #: Called with what is being done.
 Progress = Callable[[str], None]
 
@@ -109,6 +112,9 @@ def run(options: Options, stdin: bytes | None = None, progress: Progress = lambd
     rules = selection.rules_of(listed)
     probed = _probed(listed, rules, project, options, configurations, progress)
 
+    if _wants_fixes(options):
+        probed = _with_fixes(probed, rules, project, options, configurations, notebooks, progress)
+
     unlisted = [finding for finding in findings if not at_least(finding.severity, least)]
     if baseline is not None:
         looked_for = {path: selection.looked_for(path)[1] for path in texts if path != stdin_path}
@@ -148,7 +154,7 @@ def run(options: Options, stdin: bytes | None = None, progress: Progress = lambd
     )
     tracebacks = {analysis.path: analysis.traceback for analysis in analyses if analysis.traceback is not None}
     failed = any(_fails(finding, options, configurations) for finding in (*report.standing, *unlisted))
-    account = _account(files, configurations, clock)
+    account = _account(files, configurations, clock, analyses)
     return Outcome(report, tracebacks, failed, account)
 
 
@@ -169,12 +175,18 @@ def unsuppressed(
     return in_order([*outcome.kept, *selection.findings(facts)]), len(outcome.suppressed)
 
 
-def _account(files: Iterable[Path], configurations: Configurations, clock: Sequence[float]) -> tuple[str, ...]:
-    """Which configurations govern how many files, and how long it took."""
+def _account(
+    files: Iterable[Path], configurations: Configurations, clock: Sequence[float], analyses: Sequence[FileAnalysis]
+) -> tuple[str, ...]:
+    """Which configurations govern how many files, which host code was not followed to its end, how long it took."""
     governed = Counter(configurations.nearest(path.parent).path for path in files)
     lines = [
         f"{displayed(path) if path is not None else 'no configuration'} governs {number} of the files"
         for path, number in sorted(governed.items(), key=str)
+    ]
+    cut = list(dict.fromkeys(entry for analysis in analyses for entry in analysis.exhausted))
+    lines += [
+        f"{displayed(path)}: `{name}` takes more steps than are followed, the rest was not seen" for path, name in cut
     ]
     lines += [f"reading took {clock[1] - clock[0]:.2f} s", f"probing took {clock[2] - clock[1]:.2f} s"]
     return tuple(lines)
@@ -291,6 +303,40 @@ def _probed(
         for number, finding in zip(places, written, strict=True):
             findings[number] = finding
     return findings
+
+
+def _wants_fixes(options: Options) -> bool:
+    """Whether somebody reads what fixes there are; proving them takes time."""
+    formats = {options.output_format, *(output_format for output_format, _ in options.outputs)}
+    return options.fix or options.diff or not formats.isdisjoint(_WITH_FIXES)
+
+
+def _with_fixes(
+    findings: list[Finding],
+    rules: Mapping[str, Rule],
+    project: Project,
+    options: Options,
+    configurations: Configurations,
+    notebooks: Mapping[Path, Notebook],
+    progress: Progress,
+) -> list[Finding]:
+    """``findings`` with fixes; those that a probe confirmed are looked at again with the fix."""
+    from warplint.fixing import offered
+
+    if not any(finding.evidence.verdict == "confirmed" for finding in findings):
+        return offered(findings, rules, project, None, notebooks)
+    from warplint.probe import ProbeOptions, probe_each
+
+    governing = configurations.nearest(_common_folder(options.paths))
+    device = options.device or governing.device or "auto"
+    with _cache_folder(options) as cache:
+
+        def probe(cases: Sequence[tuple[Finding, Project]]) -> Sequence[Evidence]:
+            progress(f"trying {len(cases)} fixes")
+            probe_options = ProbeOptions(device=device, cache_dir=cache)
+            return probe_each([([finding], edited) for finding, edited in cases], probe_options)
+
+        return offered(findings, rules, project, probe, notebooks)
 
 
 @contextmanager

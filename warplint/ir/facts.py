@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from warplint.ir.fixes import Fix
 from warplint.ir.programs import Check, Program
 from warplint.ir.spans import Location
 
@@ -84,6 +85,8 @@ class Finding:
     evidence: Evidence = UNPROBED
     #: What its probe compares; the rule says so.
     check: Check = "gradient"
+    #: What would mend it, where that was asked for and somebody knows.
+    fix: Fix | None = None
 
     @property
     def location(self) -> Location:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 #: What is known of a value that an adjoint needs and does not find.
 _LOST = frozenset({"variable", "operation", "use", "needs", "active"})
 
-_COMPONENT = frozenset({"target", "operator", "variable", "composite", "attribute", "accumulates"})
+_COMPONENT = frozenset({"target", "operator", "variable", "composite", "attribute", "accumulates", "size"})
 
 #: The attributes of each kind.
 KINDS: Mapping[str, frozenset[str]] = {
@@ -42,6 +42,9 @@ KINDS: Mapping[str, frozenset[str]] = {
     "backward-disabled": frozenset({"kernel", "source", "target", "input"}),
     "backward-twice": frozenset({"parameter", "loss"}),
     "duplicate-launch": frozenset({"kernel", "array", "retained"}),
+    "checker-blind-spot": frozenset({"checker", "kernel", "why"}),
+    "clone-as-allocator": frozenset({"array", "source", "by"}),
+    "copy-before-reader": frozenset({"source", "target", "reader"}),
     "flag-set-after-struct": frozenset({"array", "field", "kernel"}),
     "gradient-not-zeroed": frozenset({"parameter", "loss"}),
     "host-round-trip": frozenset({"array", "source", "input"}),
@@ -55,6 +58,8 @@ KINDS: Mapping[str, frozenset[str]] = {
     "state-alias": frozenset({"array", "reader"}),
     "stale-gradient": frozenset({"parameter", "loss", "cause"}),
     "tape-re-entered": frozenset({"parameter", "loss"}),
+    "unconverged-solver": frozenset({"kernel", "array", "rounds"}),
+    "uninitialised-read": frozenset({"array", "kernel"}),
     "utility-not-recorded": frozenset({"function", "source", "target", "input"}),
     "window-backward": frozenset({"state", "parameter", "windows", "loss"}),
     # comments

@@ -55,7 +55,11 @@ class Classes:
                 key = (defect.kind, self._statements.at(defect.span))
             first = found.get(key)
             found[key] = defect if first is None else _joined(first, defect)
-        yield from found.values()
+        for key, defect in found.items():
+            # what its order spoils is one defect with what the same statement reads
+            same = found.get((defect.kind, self._statements.at(defect.span)))
+            if key[0] != "order" or same is None:
+                yield defect
 
     def _causes(self, lost: list[Lost]) -> Iterator[Defect]:
         """One defect for each value that is lost."""

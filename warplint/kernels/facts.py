@@ -131,5 +131,6 @@ class Facts(Maker):
             "composite": store.type.kind,
             "attribute": insert.attribute,
             "accumulates": insert.operator in ("+=", "-="),
+            "size": store.type.shape[0] if len(store.type.shape) == 1 else 0,
         }
         return self._fact(self._fact_kind(insert), span, attributes, labels)

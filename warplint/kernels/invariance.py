@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.losses import EFFECTS
@@ -16,6 +16,8 @@ class Invariance:
     def __init__(self, trace: Trace, knowledge: Knowledge | None = None) -> None:
         self._trace = trace
         self._knowledge = knowledge
+        #: What extracted components are made of, where that is known; the whole composite may change.
+        self.parts: Callable[[Operation], tuple[int, ...]] | None = None
         #: The arrays that each loop writes, as far as they were asked for.
         self._writes: dict[int, set[object]] = {}
 
@@ -34,7 +36,10 @@ class Invariance:
             return False
         if operation.name == "load" and self.is_written(loop, operation.operands[0]):
             return False
-        return all(self.holds(operand, loop) for operand in operation.operands)
+        operands = operation.operands
+        if operation.name == "extract" and self.parts is not None:
+            operands = self.parts(operation)
+        return all(self.holds(operand, loop) for operand in operands)
 
     def _is_pure(self, operation: Operation) -> bool:
         """Whether an operation is the call of a func that is known to write nothing."""

@@ -362,12 +362,39 @@ class LostValues:
             bits ^= low
             if (loss.kind == "mutated" and reader >= loss.origin) or self._harmless(loss, reader):
                 continue
+            if loss.kind == "mutated" and self._trace.exclusive(
+                self._trace.operations[reader].frame, self._trace.operations[loss.origin].frame
+            ):
+                continue
             if loss.overwriter is not None and self._trace.exclusive(
                 self._trace.operations[reader].frame, self._trace.operations[loss.overwriter].frame
             ):
                 continue
             span = place or self._trace.operations[reader].span
+            decided = self._decided(value, low) if via == "value" and loss.kind == "carried" else None
+            if decided is not None:
+                test = self._trace.operations[decided]
+                yield Lost(loss, reader, decided, "condition", self._narrowed(decided, low, test.span))
+                continue
             yield Lost(loss, reader, value, via, self._narrowed(value, low, span) if via == "condition" else span)
+
+    def _decided(self, value: int, loss: int) -> int | None:
+        """The condition of a branch through which alone a loss reaches a value; None if it is part of the value."""
+        conditions: list[int] = []
+        seen = {value}
+        stack = [value]
+        while stack:
+            operation = self._trace.operations[stack.pop()]
+            operands = self._components(operation)
+            lost = [at for at in operands if (self._stale[at] | self._direct[at]) & loss]
+            if not lost or operation.name == "loop":
+                return None
+            if operation.name == "phi" and operation.operands[0] in lost:
+                conditions.append(operation.operands[0])
+                lost.remove(operation.operands[0])
+            stack.extend(set(lost) - seen)
+            seen.update(lost)
+        return conditions[0] if conditions else None
 
     def _narrowed(self, condition: int, loss: int, place: Span) -> Span:
         """The part of a condition that reads a lost value."""

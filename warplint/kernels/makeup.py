@@ -19,12 +19,20 @@ Limit = tuple[int, int]
 
 
 class Makeup:
-    """Follows the components of one trace."""
+    """Follows the components of one trace.
 
-    def __init__(self, trace: Trace, invariance: Invariance) -> None:
+    Args:
+        trace: the record of a body.
+        invariance: what its loops do not change.
+        through: go on through loops that store the component, to all that it can be in some iteration.
+    """
+
+    def __init__(self, trace: Trace, invariance: Invariance, through: bool = False) -> None:
+        self._through = through
         self._trace = trace
         self._invariance = invariance
         self._known: dict[int, tuple[int, ...]] = {}
+        invariance.parts = self.of
 
     def of(self, extract: Operation) -> tuple[int, ...]:
         """The values that an extracted component is made of, as far as that can be told; else the whole composite.
@@ -32,6 +40,7 @@ class Makeup:
         With the indices, unless it certainly is what was stored at these.
         """
         if extract.index not in self._known:
+            self._known[extract.index] = extract.operands  # while it is asked for by what it depends on
             found: dict[int, None] = {}
             component, whole = extract.detail, extract.operands[0]
             if not isinstance(component, tuple):
@@ -55,6 +64,9 @@ class Makeup:
             elif operation.name == "phi":
                 found[operation.operands[0]] = None
                 settled = [self._follow(arm, component, found, seen) for arm in operation.operands[1:]]
+                return all(settled)
+            elif self._through and operation.name in ("loop", "exit"):
+                settled = [self._follow(value, component, found, seen) for value in operation.operands]
                 return all(settled)
             else:
                 before = self._before(operation, component)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from warplint.ir.facts import Evidence, Finding, Problem
+from warplint.ir.fixes import Fix
 from warplint.ir.spans import Location, displayed, file_and_cell
 from warplint.report.model import Report
 
@@ -63,8 +64,16 @@ def finding(found: Finding) -> dict[str, object]:
         "reach": found.fact.reach,
         "evidence": evidence(found.evidence),
         "related": [{**_place(label.location), "label": label.text} for label in found.fact.labels],
-        "fix": None,
+        "fix": fix(found.fix),
     }
+
+
+def fix(found: Fix | None) -> dict[str, object] | None:
+    """What would mend a finding. Lines in the texts end with LF."""
+    if found is None:
+        return None
+    edits = [{**_place(edit.location), "text": edit.text} for edit in found.edits]
+    return {"applicability": found.applicability, "message": found.message, "edits": edits}
 
 
 def evidence(found: Evidence) -> dict[str, object]:

@@ -46,6 +46,9 @@ def _block(finding: Finding, report: Report, style: Style, width: int | None) ->
     rule = report.rules.get(finding.rule)
     if rule is not None:
         notes.append(("help", style.strong("help"), f": {' '.join(rule.fix.help.split())}"))
+    if finding.fix is not None:
+        option = "--fix" if finding.fix.applicability == "safe" else "--fix --unsafe-fixes"
+        notes.append(("fix", style.strong("fix"), f" ({option}): {finding.fix.message}"))
     gutter = " " * gutter_width(finding.location, finding.fact.labels)
     columns = _MOST if width is None else max(_LEAST, min(_MOST, width - len(gutter) - len(" = ")))
     for title, painted, text in notes:

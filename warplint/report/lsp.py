@@ -12,7 +12,7 @@ from typing import Literal
 
 from warplint.ir.facts import Finding, Severity
 from warplint.ir.spans import Location, file_and_cell
-from warplint.report.as_json import evidence, plain
+from warplint.report.as_json import evidence, fix, plain
 from warplint.report.model import Lines, Report, evidence_line
 
 #: The units in which an editor may count columns.
@@ -64,6 +64,7 @@ def diagnostic(finding: Finding, lines: Lines, encoding: Encoding = "utf-16") ->
             "confidence": finding.confidence,
             "reach": finding.fact.reach,
             "evidence": evidence(finding.evidence),
+            "fix": fix(finding.fix),
         },
     }
 

@@ -16,7 +16,8 @@ from urllib.parse import quote
 
 from warplint.catalogue.rule import Rule
 from warplint.ir.facts import Finding, Label, Problem, Severity
-from warplint.ir.spans import Location, file_and_cell
+from warplint.ir.fixes import Fix
+from warplint.ir.spans import Location, Span, file_and_cell
 from warplint.report.as_json import evidence, plain
 from warplint.report.model import Report, evidence_line
 from warplint.report.texts import fingerprints, first_sentence, markdown_page, rules_in_use
@@ -100,6 +101,8 @@ def _result(finding: Finding, number: int | None, identity: str, root: Path) -> 
     }
     if number is not None:
         result["ruleIndex"] = number
+    if finding.fix is not None:
+        result["fixes"] = [_fix(finding.fix, root)]
     story = [label for label in finding.fact.labels if label.text]
     if len(story) > 1:
         result["codeFlows"] = [_flow(story, root)]
@@ -118,15 +121,33 @@ def _flow(story: Sequence[Label], root: Path) -> dict[str, object]:
     return {"threadFlows": [{"locations": steps}]}
 
 
+def _fix(fix: Fix, root: Path) -> dict[str, object]:
+    changes = []
+    for path in dict.fromkeys(edit.location.path for edit in fix.edits):
+        replacements = [
+            {"deletedRegion": _region(edit.location.span), "insertedContent": {"text": edit.text}}
+            for edit in fix.edits
+            if edit.location.path == path
+        ]
+        changes.append({"artifactLocation": _artifact(path, root), "replacements": replacements})
+    return {
+        "description": {"text": fix.message},
+        "artifactChanges": changes,
+        "properties": {"applicability": fix.applicability},
+    }
+
+
 def _location(location: Location, root: Path) -> dict[str, object]:
-    span = location.span
-    region = {
+    return {"physicalLocation": {"artifactLocation": _artifact(location.path, root), "region": _region(location.span)}}
+
+
+def _region(span: Span) -> dict[str, object]:
+    return {
         "startLine": span.line,
         "startColumn": span.column,
         "endLine": span.end_line,
         "endColumn": span.end_column,
     }
-    return {"physicalLocation": {"artifactLocation": _artifact(location.path, root), "region": region}}
 
 
 def _artifact(path: Path, root: Path) -> dict[str, object]:

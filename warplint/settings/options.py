@@ -47,6 +47,10 @@ class Options:
     show_refuted: bool = False
     ignores: bool = True
     add_ignore: str | None = None
+    #: Put the safe fixes into the files; or show what they would change; those that are not proved as well.
+    fix: bool = False
+    diff: bool = False
+    unsafe_fixes: bool = False
     baseline: str | None = None
     write_baseline: bool = False
     #: What is listed; None: what is for people to act on, and everything in formats that programs read.

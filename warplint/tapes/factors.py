@@ -1,4 +1,4 @@
-"""The numbers in struct arguments that a kernel multiplies array elements by."""
+"""What the text of a kernel says beyond its effects: factors from structs, and arrays that are read in any case."""
 
 from __future__ import annotations
 
@@ -48,3 +48,41 @@ def _factors(node: ir.FunctionDef) -> frozenset[Field]:
 
 #: What ``_factors`` says of a kernel, found out once.
 factors = Memo(_factors)
+
+
+def _reads_at_once(node: ir.FunctionDef) -> frozenset[tuple[str, ...]]:
+    """The arrays (parameters, or fields of parameters) whose elements every thread reads, whatever any array holds."""
+    parameters = {parameter.name for parameter in node.parameters}
+    found: set[tuple[str, ...]] = set()
+    for statement in node.body:
+        if isinstance(statement, (ir.If, ir.For, ir.While)):
+            if any(isinstance(part, (ir.Return, ir.Break, ir.Continue)) for part in ir.walk(statement)):
+                break
+            continue
+        if isinstance(statement, ir.Return):
+            break
+        targets: set[int] = set()
+        if isinstance(statement, ir.Assign):
+            targets = {id(target) for target in statement.targets}
+        maybe = {
+            id(inner)
+            for part in ir.walk(statement)
+            if isinstance(part, (ir.Conditional, ir.Boolean))
+            for inner in ir.walk(part)
+        }
+        for part in ir.walk(statement):
+            if isinstance(part, ir.Subscript) and id(part) not in targets | maybe:
+                name = ir.dotted(part.value)
+                path = tuple(name.split(".")) if name else ()
+                if path and path[0] in parameters:
+                    found.add(path)
+            elif isinstance(part, ir.Call) and part.args and id(part) not in maybe:
+                called = (ir.dotted(part.func) or "").rpartition(".")[2]
+                name = ir.dotted(part.args[0]) if called.startswith("atomic_") else None
+                if name and name.split(".")[0] in parameters:
+                    found.add(tuple(name.split(".")))
+    return frozenset(found)
+
+
+#: What ``_reads_at_once`` says of a kernel, found out once.
+reads_at_once = Memo(_reads_at_once)

@@ -108,7 +108,11 @@ def _off_the_tape(trace: Trace, sweep: Sweep, whole: Sweep) -> Iterator[Fact]:
             "input": plain_name(inputs[0]),
             "cause": cause,
         }
-        yield Fact("loss-not-on-tape", place.site, attributes, told, place.definition, "taped")
+        goal = next((target for _, record in reversed(sweep.operations) for _, target in edges(record)), None)
+        program = None
+        if loss is None and goal is not None:
+            program = programs.without_sweep(trace, sweep, inputs, goal, sweep.position)
+        yield Fact("loss-not-on-tape", place.site, attributes, told, place.definition, "taped", program)
         return
     if loss is None or sweep.seeds or not sweep.backward.known or not whole.operations:
         return

@@ -253,6 +253,9 @@ def set_attribute(machine: Machine, owner: Value, name: str, value: Value, site:
             value.storage.name = name
     elif isinstance(owner, ClassValue):
         owner.attributes[name] = value
+    elif isinstance(owner, ExternalValue):
+        if owner.name == "warp.config" and name == "verify_autograd_array_access" and value is True:
+            machine.recorder.tracker_set(site)
     elif isinstance(owner, ModuleValue):
         machine.globals(owner.module).names[name] = value
     elif isinstance(owner, ArrayValue):

@@ -12,7 +12,7 @@ from typing import Literal, Union
 
 from warplint.ir.facts import Fact, Label
 from warplint.ir.programs import TapeProgram
-from warplint.tapes import duplicates, programs
+from warplint.tapes import copies, duplicates, programs
 from warplint.tapes.active import Activity, Edge, Origins
 from warplint.tapes.recorded import Operation, Sweep
 from warplint.tapes.stories import called_from, launch_name, name_of, plain_name
@@ -184,6 +184,11 @@ def _filled(
             return
     # A fill is not recorded: the gradient of what is computed on top of it goes on to what was there before.
     origins = active.varied.get(last, {}).get(array.storage, ())
+    if any(
+        isinstance(old, Copied) and old.target.storage is array.storage and copies.is_clone(old)
+        for _, old in sweep.operations
+    ):
+        return  # a clone that only allocates is another mistake
     if origins and not array.view and _useful_after(active, sweep, write[0], array.storage):
         for operation in reversed(sweep.operations):
             if operation[0] < write[0] and any(edge.target.storage is array.storage for edge in _edges(operation)):

@@ -109,6 +109,27 @@ def gradient(
     )
 
 
+def without_sweep(
+    trace: Trace, sweep: Sweep, origins: tuple[ArrayValue, ...], goal: ArrayValue, end: int
+) -> ir.TapeProgram | None:
+    """The program up to ``end``, where the gradient is read: no sweep of the tape has brought that of ``goal`` yet."""
+    tape = sweep.backward.tape
+    kept = _slice(trace.records[: end + 1], {goal.storage}, {tape})
+    if kept is None:
+        return None
+    site = trace.records[end].context.site
+    operations = _operations(kept)
+    opened = sum(isinstance(operation, ir.TapeBegin) for operation in operations)
+    if opened > sum(isinstance(operation, ir.TapeEnd) for operation in operations):
+        operations.append(ir.TapeEnd(site, tape))
+    return ir.TapeProgram(
+        operations=(*operations, *(ir.ReadGradient(site, reference(origin)) for origin in origins)),
+        inputs=tuple(dict.fromkeys(origin.storage.number for origin in origins)),
+        objective=reference(goal),
+        flagged=(),
+    )
+
+
 def flagged_late(
     trace: Trace, sweep: Sweep, origins: tuple[ArrayValue, ...], array: ArrayValue
 ) -> ir.TapeProgram | None:
@@ -156,6 +177,13 @@ def overwritten(
         objective=reference(loss),
         flagged=(),
     )
+
+
+def operations(records: list[Record], goals: set[Storage], tapes: set[int]) -> list[ir.Operation] | None:
+    """What ``goals`` at the end of ``records`` depend on, as operations, with ``tapes``; None where that is not known
+    or too much."""
+    kept = _slice(records, goals, tapes)
+    return None if kept is None else _operations(kept)
 
 
 def _slice(records: list[Record], goals: set[Storage], tapes: set[int]) -> list[Record] | None:

@@ -11,6 +11,7 @@ from warplint.tapes.trace import (
     Allocated,
     BackwardRun,
     Bound,
+    Checked,
     Context,
     Copied,
     CustomAdjoint,
@@ -29,6 +30,7 @@ from warplint.tapes.trace import (
     TapeBegan,
     TapeEnded,
     Trace,
+    TrackerSet,
 )
 from warplint.tapes.values import ArrayValue, Instance, Storage, TapeValue, Unknown, Value
 
@@ -283,6 +285,12 @@ class Recorder:
             self.read_gradient(array, "escape", site)
         else:
             self._add(Escaped(self.context(site), array, callee))
+
+    def checked(self, checker: str, tape: int | None, kernel: str, struct: bool, site: Location) -> None:
+        self._add(Checked(self.context(site), checker, tape, kernel, struct))
+
+    def tracker_set(self, site: Location) -> None:
+        self._add(TrackerSet(self.context(site)))
 
     def replayed(self, site: Location) -> None:
         self._add(Replayed(self.context(site)))

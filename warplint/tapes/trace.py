@@ -57,7 +57,8 @@ class Launched:
 
     ``flows``: pairs of arrays such that the second's contents depend differentiably on the first's. ``snapshot``: the
     values of struct arguments at the time of the launch, by the identity of the instance. ``factors``: numbers in
-    structs (parameter and field) that the kernel multiplies elements by.
+    structs (parameter and field) that the kernel multiplies elements by. ``at_once``: the arrays that every thread
+    reads, whatever they hold; looked for where the launch is given memory that may be uninitialised.
     """
 
     context: Context
@@ -70,6 +71,7 @@ class Launched:
     recorded: bool
     adjoint: bool = False
     factors: frozenset[tuple[str, str]] = frozenset()
+    at_once: frozenset[tuple[str, ...]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +225,24 @@ class Aliased:
 
 
 @dataclass(frozen=True, slots=True)
+class Checked:
+    """A gradient checker of Warp ran: over a tape, or over one kernel, which may take a struct that holds arrays."""
+
+    context: Context
+    checker: str
+    tape: int | None
+    kernel: str
+    struct: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TrackerSet:
+    """``wp.config.verify_autograd_array_access`` was turned on."""
+
+    context: Context
+
+
+@dataclass(frozen=True, slots=True)
 class Replayed:
     """A captured graph ran: everything that was captured may have happened once more."""
 
@@ -247,6 +267,8 @@ Record = Union[
     Flagged,
     Bound,
     Aliased,
+    Checked,
+    TrackerSet,
     Replayed,
 ]
 

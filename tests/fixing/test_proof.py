@@ -1,0 +1,158 @@
+"""Fixes are safe if a probe saw the gradient wrong before and right after, and only then."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from measure import write_examples
+
+from warplint import fixing
+from warplint.catalogue.loading import load_catalogue
+from warplint.fixing.places import Place, Plan
+from warplint.ir.facts import Finding
+from warplint.ir.fixes import Fix
+from warplint.ir.spans import Span
+from warplint.pipeline import run
+from warplint.settings.options import Options
+from warplint.source.edits import edited
+
+#: The rules whose recipe is proved on their bad example.
+PROVED = ("WP102", "WP108", "WP301", "WP402", "WP501", "WP502", "WP601")
+
+
+def findings(folder: Path) -> dict[str, list[Finding]]:
+    """What is found in the files of a folder, on the CPU, by file name."""
+    found: dict[str, list[Finding]] = {path.name: [] for path in sorted(folder.glob("*.py"))}
+    options = Options((str(folder),), isolated=True, device="cpu", output_format="json")
+    for finding in run(options).report.findings:
+        found[finding.location.path.name].append(finding)
+    return found
+
+
+def fix_of(finding: Finding) -> Fix:
+    assert finding.evidence.verdict == "confirmed"
+    assert finding.fix is not None
+    return finding.fix
+
+
+@pytest.fixture(scope="module")
+def examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("examples")
+    written = write_examples([rule for rule in load_catalogue()[0].rules if rule.id in PROVED], folder)
+    for name, (_, example) in written.items():
+        if not example.bad:
+            (folder / name).unlink()
+    return folder
+
+
+def test_the_bad_examples_are_mended(examples: Path, tmp_path: Path) -> None:
+    found = findings(examples)
+    assert len(found) >= len(PROVED)
+    for name, (finding,) in found.items():
+        fix = fix_of(finding)
+        assert fix.applicability == "safe", (name, fix)
+        (tmp_path / name).write_text(edited((examples / name).read_text(), fix.edits))
+    # Nothing is left to be found, on what is then in the files.
+    assert findings(tmp_path) == dict.fromkeys(found, [])
+
+
+def _nothing(place: Place, recipe: str) -> list[Plan]:
+    """A blank after the last line of the finding."""
+    line = place.span.end_line
+    at = (line, len(place.module.lines[line - 1]) + 1)
+    return [Plan("Do nothing", (place.edit(Span(*at, *at), " "),))]
+
+
+def _wrong(place: Place, recipe: str) -> list[Plan]:
+    """Edits that look as if they helped."""
+    texts = {
+        "guard-root": "wp.sqrt(2.0 * wp.dot(d, d))",
+        "guard-operand": "wp.where(h > 0.0, wp.pow(h, 0.5), 0.0)",
+        "rebuild-composite": "v[1] = restitution[i] * v[1]",
+        "index-form": "p.z -= rise[i]",
+        "accumulate-adjoint": "wp.adjoint[x] += x * adj_ret",
+        "add-requires-grad": "wp.zeros(len(lengths), dtype=wp.float32)",
+    }
+    if recipe == "zero-after-use":
+        before = Span(place.span.line, 1, place.span.line, 1)  # where a new tape knows no gradients yet
+        return [Plan("Do something else", (place.edit(before, "        tape.zero()\n"),))]
+    return [Plan("Do something else", (place.edit(place.span, texts[recipe]),))]
+
+
+@pytest.mark.parametrize("plans", [_nothing, _wrong])
+def test_what_mends_nothing_is_not_safe(examples: Path, monkeypatch: pytest.MonkeyPatch, plans: object) -> None:
+    monkeypatch.setattr(fixing, "plans", plans)
+    for name, (finding,) in findings(examples).items():
+        fix = fix_of(finding)
+        assert fix.applicability == "unsafe", name
+        assert fix.message.endswith("(not proved: the gradient is still wrong with it)"), name
+
+
+def test_what_does_not_parse_is_not_offered(examples: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(place: Place, recipe: str) -> list[Plan]:
+        return [Plan("Break it", (place.edit(place.span, "wp.where("),))]
+
+    monkeypatch.setattr(fixing, "plans", broken)
+    assert all(finding.fix is None for found in findings(examples).values() for finding in found)
+
+
+TWICE = """\
+import warp as wp
+
+
+@wp.kernel
+def lift(place: wp.array(dtype=wp.vec3), rise: wp.array(dtype=float), out: wp.array(dtype=wp.vec3)):
+    i = wp.tid()
+    p = place[i]
+    q = place[i] * rise[i]
+    p.x += rise[i]
+    q.y += rise[i]
+    out[i] = p + q
+"""
+
+UNMENDED = """\
+import warp as wp
+
+
+@wp.kernel
+def lift(place: wp.array(dtype=wp.vec3), rise: wp.array(dtype=float), out: wp.array(dtype=wp.vec3)):
+    i = wp.tid()
+    p = place[i]
+    p.x += rise[i]
+    rise[i] *= p[0]
+    out[i] = p * rise[i]
+"""
+
+DOUBLE = """\
+import warp as wp
+
+
+@wp.kernel
+def lift(place: wp.array(dtype=wp.vec3d), rise: wp.array(dtype=wp.float64), out: wp.array(dtype=wp.vec3d)):
+    i = wp.tid()
+    p = place[i]
+    p[1] *= rise[i]
+    out[i] = p
+"""
+
+
+def test_defects_of_one_kernel_and_types(tmp_path: Path) -> None:
+    for name, code in (("twice", TWICE), ("unmended", UNMENDED), ("double", DOUBLE)):
+        (tmp_path / f"{name}.py").write_text(code)
+    found = findings(tmp_path)
+    # Neither is right without the other.
+    first, second = (fix_of(finding) for finding in found["twice.py"])
+    assert first.edits == second.edits
+    assert (first.applicability, second.applicability) == ("safe", "safe")
+    assert edited(TWICE, first.edits) == TWICE.replace("p.x", "p[0]").replace("q.y", "q[1]")
+    # The other defect has no recipe, so that the kernel stays wrong.
+    fixes = {finding.rule: finding.fix for finding in found["unmended.py"]}
+    assert fixes.keys() == {"WP101", "WP108"}
+    assert fixes["WP101"] is None
+    assert fixes["WP108"] is not None
+    assert fixes["WP108"].applicability == "unsafe"
+    # A constructor that fits the type is found by trying.
+    (double,) = found["double.py"]
+    assert fix_of(double).applicability == "safe"
+    assert "type(p)(p[0], p[1] * rise[i], p[2])" in edited(DOUBLE, fix_of(double).edits)

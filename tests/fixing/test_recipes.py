@@ -1,0 +1,278 @@
+"""What recipes write, and where they write nothing. Whether it is right is for the probe to see."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from warplint.pipeline import run
+from warplint.settings.options import Options
+from warplint.source.edits import edited
+
+HEAD = "import warp as wp\n\n\n"
+
+
+def mended(folder: Path, code: str, rule: str) -> str | None:
+    """``code`` with the fix of its finding by ``rule``, None where it has none."""
+    path = folder / "a.py"
+    path.write_text(HEAD + code, encoding="utf-8")
+    report = run(Options((str(path),), isolated=True, probe=False, output_format="json")).report
+    (found,) = [finding for finding in report.findings if finding.rule == rule]
+    if found.fix is None:
+        return None
+    assert found.fix.applicability == "unsafe", "nothing was proved"
+    return edited(HEAD + code, found.fix.edits).removeprefix(HEAD)
+
+
+KERNELS = """\
+@wp.kernel
+def stretch(length: wp.array(dtype=float), strain: wp.array(dtype=float)):
+    i = wp.tid()
+    strain[i] = length[i] - 1.0
+
+
+@wp.kernel
+def energy(strain: wp.array(dtype=float), total: wp.array(dtype=float)):
+    i = wp.tid()
+    wp.atomic_add(total, 0, 0.5 * strain[i] * strain[i])
+
+
+"""
+HOST = """\
+def gradient(n):
+    length = wp.ones(n, dtype=float, requires_grad=True)
+    strain = ALLOCATION
+    total = wp.zeros(1, dtype=float, requires_grad=True)
+    tape = wp.Tape()
+    with tape:
+        wp.launch(stretch, dim=n, inputs=[length], outputs=[strain])
+        wp.launch(energy, dim=n, inputs=[strain], outputs=[total])
+    tape.backward(total)
+    return length.grad.numpy()
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("wp.zeros(n, dtype=float)", "wp.zeros(n, dtype=float, requires_grad=True)"),
+        ("wp.zeros((n))", "wp.zeros((n), requires_grad=True)"),
+        ("wp.zeros(n, dtype=float, requires_grad=False)", "wp.zeros(n, dtype=float, requires_grad=True)"),
+        (
+            "wp.empty(\n        n,  # one each\n        dtype=float,  # strain\n    )",
+            "wp.empty(\n        n,  # one each\n        dtype=float, requires_grad=True,  # strain\n    )",
+        ),
+        ("wp.zeros(shape=n, dtype=float) # é", "wp.zeros(shape=n, dtype=float, requires_grad=True) # é"),
+    ],
+)
+def test_requires_grad(tmp_path: Path, before: str, after: str) -> None:
+    code = KERNELS + HOST
+    assert mended(tmp_path, code.replace("ALLOCATION", before), "WP301") == code.replace("ALLOCATION", after)
+
+
+def test_requires_grad_in_positional_arguments_is_left_alone(tmp_path: Path) -> None:
+    code = (KERNELS + HOST).replace("ALLOCATION", "wp.zeros(n, float, None, False)")
+    assert mended(tmp_path, code, "WP301") is None
+
+
+LIFT = """\
+@wp.kernel
+def lift(place: wp.array(dtype=wp.TYPE), rise: wp.array(dtype=float), out: wp.array(dtype=wp.TYPE)):
+    i = wp.tid()
+    p = place[i]
+STORES
+    out[i] = p
+"""
+
+
+@pytest.mark.parametrize(
+    ("rule", "kind", "before", "after"),
+    [
+        ("WP108", "vec3", "    p.z += rise[i]  # up", "    p[2] += rise[i]  # up"),
+        ("WP108", "quat", "    p.w -= rise[i]", "    p[3] -= rise[i]"),
+        ("WP102", "vec2", "    p[1] = rise[i] * p[1]  # up", "    p = wp.vec2(p[0], rise[i] * p[1])  # up"),
+        ("WP102", "vec3", "    p.y *= rise[i] + 1.0", "    p = wp.vec3(p[0], p[1] * (rise[i] + 1.0), p[2])"),
+        ("WP102", "quat", "    p[3] = rise[i]", "    p = wp.quat(p[0], p[1], p[2], rise[i])"),
+        # What follows directly goes into the same constructor, ...
+        (
+            "WP102",
+            "vec3",
+            "    p[0] *= rise[i]\n    p[2] *= p[1]",
+            "    p = wp.vec3(p[0] * rise[i], p[1], p[2] * p[1])",
+        ),
+        # ... unless it reads what was stored just before, or somebody wrote a comment there.
+        (
+            "WP102",
+            "vec2",
+            "    p[0] *= rise[i]\n    p[1] *= p[0]",
+            "    p = wp.vec2(p[0] * rise[i], p[1])\n    p = wp.vec2(p[0], p[1] * p[0])",
+        ),
+        (
+            "WP102",
+            "vec2",
+            "    p[0] *= rise[i]\n    # then\n    p[1] *= 2.0",
+            "    p = wp.vec2(p[0] * rise[i], p[1])\n    # then\n    p = wp.vec2(p[0], p[1] * 2.0)",
+        ),
+    ],
+)
+def test_components(tmp_path: Path, rule: str, kind: str, before: str, after: str) -> None:
+    code = LIFT.replace("TYPE", kind)
+    assert mended(tmp_path, code.replace("STORES", before), rule) == code.replace("STORES", after)
+
+
+def test_components_that_are_chosen_at_run_time_are_left_alone(tmp_path: Path) -> None:
+    code = LIFT.replace("TYPE", "vec3").replace("STORES", "    k = i % 3\n    p[k] *= rise[i]")
+    assert mended(tmp_path, code, "WP102") is None
+
+
+FUNC_GRAD = """\
+@wp.func
+def square(x: float):
+    return x * x
+
+
+@wp.func_grad(square)
+def adj_square(x: float, adj_ret: float):
+    STATEMENT
+
+
+@wp.kernel
+def polynomial(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    t = x[i]
+    y[i] = square(t) + 3.0 * t
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("wp.adjoint[x] = 2.0 * x * adj_ret", "wp.adjoint[x] += 2.0 * x * adj_ret"),
+        ("wp.adjoint[x]=(\n        2.0 * x\n    ) * adj_ret", "wp.adjoint[x]+=(\n        2.0 * x\n    ) * adj_ret"),
+    ],
+)
+def test_adjoint(tmp_path: Path, before: str, after: str) -> None:
+    code = FUNC_GRAD.replace("STATEMENT", before)
+    assert mended(tmp_path, code, "WP601") == FUNC_GRAD.replace("STATEMENT", after)
+
+
+FIT = """\
+@wp.kernel
+def misfit(weight: wp.array(dtype=float), out: wp.array(dtype=float)):
+    i = wp.tid()
+    wp.atomic_add(out, 0, weight[i] * weight[i])
+
+
+@wp.kernel
+def descend(weight: wp.array(dtype=float), slope: wp.array(dtype=float)):
+    i = wp.tid()
+    weight[i] = weight[i] - 0.1 * slope[i]
+
+
+def fit(n):
+    weight = wp.ones(n, dtype=float, requires_grad=True)
+    for _ in range(3):
+        out = wp.zeros(1, dtype=float, requires_grad=True)
+        tape = wp.Tape()
+        with tape:
+            wp.launch(misfit, dim=n, inputs=[weight], outputs=[out])
+        tape.backward(out)
+        wp.launch(
+            descend, dim=n, inputs=[weight, weight.grad]
+        )  # one stepREST
+    return weight.numpy()
+"""
+
+
+def test_zero(tmp_path: Path) -> None:
+    assert mended(tmp_path, FIT.replace("REST", ""), "WP402") == FIT.replace("REST", "\n        tape.zero()")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        FIT.replace("REST", "\n        print(weight.grad)"),
+        FIT.replace("REST", "").replace("    return weight.numpy()", "    return weight.grad.numpy()"),
+        FIT.replace("REST", "").replace(
+            "        tape = wp.Tape()", "        print(weight.grad)\n        tape = wp.Tape()"
+        ),
+        FIT.replace("REST", "") + "\n\ndef show(weight):\n    print(weight.grad)\n",
+    ],
+)
+def test_gradients_that_are_looked_at_elsewhere_are_not_zeroed(tmp_path: Path, code: str) -> None:
+    assert mended(tmp_path, code, "WP402") is None
+
+
+DISTANCE = """\
+@wp.kernel
+def distances(a: wp.array(dtype=wp.vec3), b: wp.array(dtype=wp.vec3), distance: wp.array(dtype=float)):
+    i = wp.tid()
+    d = a[i] - b[i]
+    distance[i] = ROOT + 1.0
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("wp.sqrt(wp.dot(d, d))", "wp.length(d)"),
+        ("wp.sqrt(wp.length_sq(d))", "wp.length(d)"),
+        ("wp.sqrt(d[0] * d[0])", None),
+    ],
+)
+def test_root(tmp_path: Path, before: str, after: str | None) -> None:
+    expected = None if after is None else DISTANCE.replace("ROOT", after)
+    assert mended(tmp_path, DISTANCE.replace("ROOT", before), "WP502") == expected
+
+
+OUTFLOW = """\
+@wp.kernel
+def outflow(head: wp.array(dtype=float), flow: wp.array(dtype=float)):
+    i = wp.tid()
+    h = head[i]
+    flow[i] = CHOICE
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("wp.where(h > 0.0, wp.sqrt(h), 0.0)", "wp.sqrt(h) if h > 0.0 else 0.0"),
+        ("1.0 + wp.where(h > 0.0, wp.sqrt(h), 0.0)", "1.0 + (wp.sqrt(h) if h > 0.0 else 0.0)"),
+        ("wp.where(h > 0.0,  # wet\n        wp.sqrt(h), 0.0)", None),
+    ],
+)
+def test_choice(tmp_path: Path, before: str, after: str | None) -> None:
+    expected = None if after is None else OUTFLOW.replace("CHOICE", after)
+    assert mended(tmp_path, OUTFLOW.replace("CHOICE", before), "WP501") == expected
+
+
+HOUSEKEEPING = """\
+@wp.kernel
+def energy(x: wp.array(dtype=float), out: wp.array(dtype=float)):
+    wp.atomic_add(out, 0, x[wp.tid()] * x[wp.tid()])
+
+
+@wp.kernel
+def clear(out: wp.array(dtype=float)):
+    out[wp.tid()] = 0.0
+
+
+def gradient(n):
+    x = wp.ones(n, dtype=float, requires_grad=True)
+    out = wp.zeros(1, dtype=float, requires_grad=True)
+    tape = wp.Tape()
+    with tape:
+        wp.launch(energy, dim=n, inputs=[x], outputs=[out])
+        # from here on nobody needs it
+CLEAR
+    tape.backward(out)
+    return x.grad.numpy()
+"""
+
+
+def test_closing_the_tape(tmp_path: Path) -> None:
+    inside = "        wp.launch(\n            clear,  # all\n            dim=1, inputs=[out]\n        )"
+    outside = "    wp.launch(\n        clear,  # all\n        dim=1, inputs=[out]\n    )"
+    assert mended(tmp_path, HOUSEKEEPING.replace("CLEAR", inside), "WP404") == HOUSEKEEPING.replace("CLEAR", outside)

@@ -1,0 +1,115 @@
+"""Putting fixes into files, or showing what that would change."""
+
+from __future__ import annotations
+
+import difflib
+import io
+import tokenize
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from warplint.ir.facts import Finding, Problem
+from warplint.ir.fixes import Edit
+from warplint.ir.spans import displayed
+from warplint.source.edits import apart, edited, encoding_of, replace_file
+from warplint.source.text import check_syntax, decode, read_bytes
+
+#: The lines of a linted file, without newlines.
+Lines = Callable[[Path], Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Fixes that can be made together: their findings, and the edits by file."""
+
+    findings: list[Finding] = field(default_factory=list)
+    edits: dict[Path, list[Edit]] = field(default_factory=dict)
+
+
+def choose(findings: Iterable[Finding], unsafe: bool) -> Chosen:
+    """The fixes that are safe, with ``unsafe`` also the others, as far as they do not touch one another."""
+    chosen, taken = Chosen(), list[Edit]()
+    for finding in findings:
+        fix = finding.fix
+        if fix is None or not fix.edits or (fix.applicability != "safe" and not unsafe):
+            continue
+        if apart(fix.edits, taken):
+            chosen.findings.append(finding)
+            for edit in fix.edits:
+                if edit not in taken:
+                    taken.append(edit)
+                    chosen.edits.setdefault(edit.location.path, []).append(edit)
+    return chosen
+
+
+def difference(chosen: Chosen, lines: Lines) -> Iterator[str]:
+    """A unified diff of what the fixes change."""
+    for path, edits in sorted(chosen.edits.items()):
+        before = "\n".join(lines(path))
+        name = displayed(path)
+        after = edited(before, edits)
+        for line in difflib.unified_diff(before.splitlines(True), after.splitlines(True), name, name):
+            yield line.removesuffix("\n")
+            if not line.endswith("\n"):
+                yield "\\ No newline at end of file"
+
+
+def write(chosen: Chosen, lines: Lines) -> tuple[list[Finding], list[Problem]]:
+    """Write the fixes into their files. Returns the findings that were mended, and what went wrong.
+
+    A fix of several files is made if each of them can be written. A file that is not any more what was linted stays
+    as it is.
+    """
+    contents: dict[Path, bytes] = {}
+    problems: dict[Path, Problem] = {}
+    for path, edits in chosen.edits.items():
+        found = _rewritten(path, edits, "\n".join(lines(path)))
+        if isinstance(found, Problem):
+            problems[path] = found
+        else:
+            contents[path] = found
+    mended = []
+    for finding in chosen.findings:
+        assert finding.fix is not None
+        if not any(edit.location.path in problems for edit in finding.fix.edits):
+            mended.append(finding)
+    whole = {edit.location.path for finding in mended if finding.fix is not None for edit in finding.fix.edits}
+    for path in sorted(whole):
+        try:
+            replace_file(path, contents[path])
+        except OSError as error:
+            text = f"cannot write the file: {error.strerror or error}; nothing was changed in it"
+            problems[path] = Problem(displayed(path), text)
+    return [finding for finding in mended if finding.location.path not in problems], list(problems.values())
+
+
+def _rewritten(path: Path, edits: Iterable[Edit], linted: str) -> bytes | Problem:
+    """The new contents of a file, in its own encoding and with its own newlines."""
+    data = read_bytes(path)
+    if isinstance(data, Problem):
+        return data
+    text = decode(path, data)
+    if isinstance(text, Problem):
+        return text
+    if text != linted:
+        return Problem(displayed(path), "the file has changed since it was read; nothing was changed, run it again")
+    encoding = encoding_of(data)
+    raw = edited(data.decode(encoding), edits)
+    try:
+        encoded = raw.encode(encoding)
+    except UnicodeEncodeError:
+        return Problem(displayed(path), f"a fix cannot be written in {encoding}, the encoding of the file")
+    new = decode(path, encoded)
+    if isinstance(new, Problem) or isinstance(check_syntax(path, new), Problem) or _comments(new) != _comments(text):
+        return Problem(displayed(path), "the fixes do not fit together; nothing was changed, make them one by one")
+    return encoded
+
+
+def _comments(text: str) -> list[str] | None:
+    """The comments of a text; they are never ours to change."""
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
+    except (tokenize.TokenError, SyntaxError):
+        return None
+    return [token.string for token in tokens if token.type == tokenize.COMMENT]
