@@ -13,6 +13,7 @@ import yaml
 
 import docs
 from warplint.catalogue.loading import load_catalogue
+from warplint.catalogue.rule import Rule
 
 SITE = yaml.safe_load((docs.ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
 PAGES = [*sorted(docs.DOCS.rglob("*.md")), docs.ROOT / "README.md"]
@@ -63,11 +64,12 @@ def test_shown_outputs_are_what_the_program_prints(page: Path) -> None:
 @pytest.mark.parametrize("page", docs.written_pages(), ids=lambda page: page.name)
 def test_no_output_is_shown_that_nothing_checks(page: Path) -> None:
     text = re.sub(docs.BLOCK, "", page.read_text(encoding="utf-8"))
+    assert "```text" not in text and "```json" not in text
     assert not re.findall(r"^(?:error|warning)\[WP|: WP\d{3} \[|^Found \d", text, re.MULTILINE)
 
 
 @pytest.mark.parametrize("rule", load_catalogue()[0].rules, ids=lambda rule: rule.id)
-def test_a_page_shows_the_measured_numbers(rule) -> None:  # type: ignore[no-untyped-def]
+def test_a_page_shows_the_measured_numbers(rule: Rule) -> None:
     text = (docs.DOCS / f"rules/{rule.id}.md").read_text(encoding="utf-8")
     assert text.count("```python") == len(rule.examples)
     assert text.count("warplint finds nothing here.") == sum(not example.bad for example in rule.examples)

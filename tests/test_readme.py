@@ -8,7 +8,7 @@ import re
 import shlex
 from pathlib import Path
 
-from command import run_warplint
+from command import run_cheaply
 from own_rule import OWN_RULE
 from programs import CARRIED
 
@@ -47,7 +47,7 @@ def test_the_settings_it_shows_are_accepted(tmp_path: Path) -> None:
     (tmp_path / "project/our-rules/ACME001.yaml").write_text(OWN_RULE)
     (tmp_path / "shared.toml").write_text("")
     (tmp_path / "project/pyproject.toml").write_text(f"[tool.warplint]\n{table}")
-    done = run_warplint("config", "--output-format", "json", cwd=tmp_path / "project")
+    done = run_cheaply("config", "--output-format", "json", cwd=tmp_path / "project")
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     assert {line.split(" =")[0] for line in table.splitlines()} == set(KEYS)
 
@@ -61,7 +61,7 @@ def test_the_suppressions_it_shows_suppress(tmp_path: Path) -> None:
     (tmp_path / "line.py").write_text(CARRIED.replace(flagged, ignored))
     (tmp_path / "file.py").write_text(f"{CARRIED}\n{regions[2]}\n")
     (tmp_path / "region.py").write_text(f"{regions[0]}\n{CARRIED}{regions[1]}\n")
-    done = run_warplint("--no-probe", ".", cwd=tmp_path)
+    done = run_cheaply("--no-probe", ".", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "No findings; 3 suppressed; 3 files\n"), done.stdout
 
 

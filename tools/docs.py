@@ -24,6 +24,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from contextlib import redirect_stdout
 from pathlib import Path
 
 from pages import Stale, generated, tables
@@ -43,7 +44,7 @@ BLOCK = re.compile(
 # Probes run on the CPU, so that the pages do not depend on who has which GPU.
 _COMMAND = """\
 #!/bin/sh
-case " $* " in *" --device "*|" rules "*|" explain "*|" config "*|" completion "*|" new-rule "*) device= ;;
+case " $* " in *" --device "*|" rules "*|" explain "*|" config "*|" completion "*|" new-rule "*|" server "*) device= ;;
 *) device="--device cpu" ;; esac
 exec "{python}" -m warplint "$@" $device
 """
@@ -168,7 +169,9 @@ def main() -> int:
         from measure import measured
 
         rules = load_catalogue()[0].rules
-        MEASURED.write_text(json.dumps(measured(rules), indent=1) + "\n", encoding="utf-8")
+        with redirect_stdout(sys.stderr):  # Warp tells of every module
+            found = measured(rules)
+        MEASURED.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     for name, text in generated_pages().items():
         path = DOCS / name
         path.parent.mkdir(exist_ok=True)

@@ -15,13 +15,17 @@ import sys
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
+from measure_tapes import sweep_errors
 
+from warplint.catalogue.loading import load_catalogue
 from warplint.catalogue.rule import Example, Rule
+from warplint.catalogue.versions import VersionRange
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -45,9 +49,16 @@ def write_examples(rules: Iterable[Rule], folder: Path) -> dict[str, tuple[Rule,
     return written
 
 
+def has_defect(rule: Rule) -> bool:
+    """Whether the installed Warp has the defect that a rule is about."""
+    return version("warp-lang") in VersionRange.parse(rule.warp)
+
+
 def findings(folder: Path) -> dict[str, Any]:
     """What warplint says, as JSON, of all files in a folder on the CPU, the refuted and the harmless included."""
+    off = ",".join(rule.id for rule in load_catalogue()[0].rules if not rule.enabled)
     command = [sys.executable, "-m", "warplint", "--device", "cpu", "--show-refuted", "--min-severity", "info"]
+    command += ["--extend-select", off] if off else []
     variables = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])}
     done = subprocess.run(
         [*command, "--output-format", "json", "."],
@@ -65,7 +76,7 @@ def findings(folder: Path) -> dict[str, Any]:
 
 def measured(rules: Iterable[Rule]) -> dict[str, Any]:
     """For every example of every rule: its digest and, of a wrong one, what was found in it; of a right one, the
-    number of derivatives of its kernels that were compared and by how much the worst was off."""
+    number of derivatives that were compared (of its kernels, or of its sweeps) and by how much the worst was off."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         written = write_examples(rules, folder)
@@ -76,16 +87,22 @@ def measured(rules: Iterable[Rule]) -> dict[str, Any]:
         by_rule: dict[str, list[dict[str, Any]]] = {}
         for path, (rule, example) in written.items():
             entry: dict[str, Any] = {"example": digest(example), "bad": example.bad}
-            if example.bad:
+            if example.bad and not has_defect(rule):
+                entry |= {"line": None, "message": None, "verdict": "unprobed"}
+                entry |= {"detail": f"not measured: Warp {document['warp_version']} does not have this defect"}
+            elif example.bad:
                 (finding,) = found[path]
                 entry |= {key: finding[key] for key in ("line", "message")}
                 entry |= {key: finding["evidence"][key] for key in ("verdict", "detail")}
             elif path in found:
                 raise SystemExit(f"{rule.id}: {found[path][0]['rule']} is found in what the rule file says is right")
-            elif "wp.Tape(" not in example.code:
+            else:
                 # Where the host code is what counts, the kernels by themselves say nothing.
-                compared = [error for kernel in compared_kernels(folder / path) for error in kernel.errors]
-                entry |= {"compared": len(compared), "worst": float(f"{max(compared, default=0.0):.1e}")}
+                taped = "wp.Tape(" in example.code
+                kernels = [] if taped else compared_kernels(folder / path)
+                errors = [error for kernel in kernels for error in kernel.errors]
+                errors += sweep_errors(folder / path) if taped else []
+                entry |= {"taped": taped, "compared": len(errors), "worst": float(f"{max(errors, default=0.0):.1e}")}
             by_rule.setdefault(rule.id, []).append(entry)
     return {"warp": document["warp_version"], "device": "cpu", "rules": by_rule}
 
@@ -106,10 +123,15 @@ def compared_kernels(path: Path) -> list[Compared]:
     """The kernels of a module, each run with one thread on the CPU on random arguments."""
     import warp as wp
 
-    wp.config.quiet = True
     module = _load(path)
     kernels = [value for value in vars(module).values() if isinstance(value, wp.Kernel)]
-    return [Compared(kernel.key, tuple(_errors(kernel))) for kernel in kernels]
+    # Structs and the like are left out: their members would have to be drawn one by one.
+    plain = (wp.int32, wp.float32)
+    return [
+        Compared(kernel.key, tuple(_errors(kernel)))
+        for kernel in kernels
+        if all(isinstance(parameter.type, wp.array) or parameter.type in plain for parameter in kernel.adj.args)
+    ]
 
 
 def _load(path: Path) -> ModuleType:

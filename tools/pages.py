@@ -147,10 +147,14 @@ def _said(rule: Rule, example: Example, measured: Mapping[str, Any]) -> Iterator
     if not example.bad:
         yield "warplint finds nothing here."
         if entry.get("compared"):
+            of = "of what `backward()` leaves" if entry["taped"] else "of one thread"
             yield (
-                f"Measured on {where}, one thread: {entry['compared']} derivatives, and the worst is "
+                f"Measured on {where}: {entry['compared']} derivatives {of}, and the worst is "
                 f"{entry['worst']:.0e} away from the central difference."
             )
+        return
+    if entry["line"] is None:
+        yield f"{entry['detail']}.".capitalize()
         return
     yield f"Line {entry['line']}: {entry['message']}."
     if entry["verdict"] != "unprobed":
@@ -163,7 +167,7 @@ def _index(rules: tuple[Rule, ...]) -> Iterator[str]:
     yield ""
     yield "# Rules"
     yield ""
-    yield "`warplint explain CODE` prints the same pages, without the numbers. [By symptom](../symptoms.md) leads from "
+    yield "`warplint explain CODE` prints the same pages, without the numbers. [By symptom](../symptoms.md) leads from"
     yield "what you see to a rule."
     for family in FAMILIES.values():
         members = [rule for rule in rules if rule.family == family]
@@ -184,7 +188,7 @@ def _symptoms(rules: tuple[Rule, ...]) -> Iterator[str]:
     yield ""
     yield "# By symptom"
     yield ""
-    yield "Compare the gradient with finite differences, find what you see below, and look at the rules that can be "
+    yield "Compare the gradient with finite differences, find what you see below, and look at the rules that can be"
     yield "behind it. `warplint explain --symptom NAME` prints the same."
     for name, meaning in SYMPTOMS.items():
         yield from _section(name, meaning)

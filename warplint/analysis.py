@@ -38,6 +38,8 @@ class FileAnalysis:
     problems: tuple[Problem, ...] = ()
     traceback: str | None = None
     uses: Uses = field(default_factory=dict)
+    #: Entry points of host code that was not followed to its end, for want of steps: pairs of file and name.
+    exhausted: tuple[tuple[Path, str], ...] = ()
 
     def and_then(self, more: FileAnalysis) -> FileAnalysis:
         """Both together."""
@@ -47,6 +49,7 @@ class FileAnalysis:
             tuple(dict.fromkeys((*self.problems, *more.problems))),
             self.traceback or more.traceback,
             merged((self.uses, more.uses)),
+            tuple(dict.fromkeys((*self.exhausted, *more.exhausted))),
         )
 
 
@@ -90,9 +93,10 @@ def tape_facts(linted: Linted, path: Path) -> FileAnalysis:
     """The facts about the tapes that one loaded file runs, and how it uses kernels."""
     from warplint import kernels, tapes
 
-    def facts(project: Project, module: Module) -> tuple[Sequence[Fact], Uses]:
+    def facts(project: Project, module: Module) -> _Found:
         host = tapes.TapeAnalysis(project, partial(kernels.effects, project))
-        return linted.wanted(tuple(host.module(module))), host.uses
+        found = linted.wanted(tuple(host.module(module)))
+        return found, host.uses, tuple(host.exhausted)
 
     return _guarded(linted.project, path, facts)
 
@@ -101,14 +105,16 @@ def kernel_facts(linted: Linted, path: Path, uses: Uses) -> FileAnalysis:
     """The facts about the kernels and funcs of one loaded file; ``uses`` says how host code uses them."""
     from warplint import kernels
 
-    def facts(project: Project, module: Module) -> tuple[Sequence[Fact], Uses]:
+    def facts(project: Project, module: Module) -> _Found:
         found = linted.wanted(tuple(kernels.analyse(project, module, uses)))
-        return tuple(reaching(fact, uses, project) for fact in found), {}
+        return tuple(reaching(fact, uses, project) for fact in found), {}, ()
 
     return _guarded(linted.project, path, facts)
 
 
-_Facts = Callable[["Project", "Module"], tuple[Sequence[Fact], Uses]]
+#: Facts, how kernels are used, and the entry points that were not followed to their end.
+_Found = tuple[Sequence[Fact], Uses, "tuple[tuple[Path, str], ...]"]
+_Facts = Callable[["Project", "Module"], _Found]
 
 
 def _guarded(project: Project, path: Path, facts: _Facts) -> FileAnalysis:
@@ -122,19 +128,19 @@ def _guarded(project: Project, path: Path, facts: _Facts) -> FileAnalysis:
         module = project.load(path)
         if isinstance(module, Problem):
             return FileAnalysis(path)
-        found, uses = facts(project, module)
+        found, uses, exhausted = facts(project, module)
         otherwise = project.read_otherwise((fact.location.path, fact.location.span.line) for fact in found)
         if otherwise:
             precise = project.precisely(otherwise)
             module = precise.load(path)
             assert not isinstance(module, Problem)
-            found, uses = facts(precise, module)
+            found, uses, exhausted = facts(precise, module)
             project.problems += precise.problems[len(project.problems) :]
     except ModuleNotFoundError:  # an installation without what we depend on, which no file is to blame for
         raise
     except Exception as error:
         return _internal_error(path, error)
-    return FileAnalysis(path, tuple(found), tuple(project.problems[known:]), uses=uses)
+    return FileAnalysis(path, tuple(found), tuple(project.problems[known:]), uses=uses, exhausted=exhausted)
 
 
 # --- all files ---

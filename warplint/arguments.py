@@ -22,7 +22,7 @@ COMMANDS = {
     "new-rule": "make a rule file of your own and its examples",
     "test-rules": "try rules of your own on their examples",
     "completion": "print a script that completes warplint in a shell",
-    "server": "talk to an editor (a language server on stdin and stdout)",
+    "server": "talk to an editor, as a language server",
 }
 
 

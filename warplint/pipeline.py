@@ -154,7 +154,7 @@ def run(options: Options, stdin: bytes | None = None, progress: Progress = lambd
     )
     tracebacks = {analysis.path: analysis.traceback for analysis in analyses if analysis.traceback is not None}
     failed = any(_fails(finding, options, configurations) for finding in (*report.standing, *unlisted))
-    account = _account(files, configurations, clock)
+    account = _account(files, configurations, clock, analyses)
     return Outcome(report, tracebacks, failed, account)
 
 
@@ -175,12 +175,18 @@ def unsuppressed(
     return in_order([*outcome.kept, *selection.findings(facts)]), len(outcome.suppressed)
 
 
-def _account(files: Iterable[Path], configurations: Configurations, clock: Sequence[float]) -> tuple[str, ...]:
-    """Which configurations govern how many files, and how long it took."""
+def _account(
+    files: Iterable[Path], configurations: Configurations, clock: Sequence[float], analyses: Sequence[FileAnalysis]
+) -> tuple[str, ...]:
+    """Which configurations govern how many files, which host code was not followed to its end, how long it took."""
     governed = Counter(configurations.nearest(path.parent).path for path in files)
     lines = [
         f"{displayed(path) if path is not None else 'no configuration'} governs {number} of the files"
         for path, number in sorted(governed.items(), key=str)
+    ]
+    cut = list(dict.fromkeys(entry for analysis in analyses for entry in analysis.exhausted))
+    lines += [
+        f"{displayed(path)}: `{name}` takes more steps than are followed, the rest was not seen" for path, name in cut
     ]
     lines += [f"reading took {clock[1] - clock[0]:.2f} s", f"probing took {clock[2] - clock[1]:.2f} s"]
     return tuple(lines)

@@ -7,7 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
-from measure import compared_kernels, digest, findings, write_examples
+from measure import compared_kernels, digest, findings, has_defect, write_examples
+from measure_tapes import sweep_errors
 
 from warplint.catalogue.loading import load_catalogue
 from warplint.catalogue.rule import Example, Rule
@@ -40,13 +41,14 @@ def test_bad_ones_are_confirmed_and_good_ones_clean(folder: Path, written: dict[
         found[finding["path"]].append(said)
     for name, (rule, example) in written.items():
         verdict = "unprobed" if rule.probe.kind == "none" else "confirmed"
-        assert [said[:2] for said in found[name]] == ([(rule.id, verdict)] if example.bad else []), name
+        expected = [(rule.id, verdict)] if example.bad and has_defect(rule) else []
+        assert [said[:2] for said in found[name]] == expected, name
     # So that what the documentation shows is what is found now.
     stored = {
         name: [(rule.id, entry["verdict"], entry["line"], entry["message"], roughly(entry["detail"]))]
         for name, (rule, example) in written.items()
         for entry in MEASURED[rule.id]
-        if example.bad and entry["example"] == digest(example)
+        if example.bad and has_defect(rule) and entry["example"] == digest(example)
     }
     assert stored == {name: said for name, said in found.items() if said}, "run python tools/docs.py --measure"
 
@@ -60,3 +62,19 @@ def test_the_gradients_of_good_kernels_agree_with_differences(
             assert max(kernel.errors, default=0.0) < 2e-3, (name, kernel.kernel)
             kernels += bool(kernel.errors)
     assert kernels >= len(RULES)
+
+
+def test_what_the_sweeps_of_good_programs_leave_agrees_with_differences(
+    folder: Path, written: dict[str, tuple[Rule, Example]]
+) -> None:
+    programs = [name for name, (_, example) in written.items() if not example.bad and "wp.Tape(" in example.code]
+    errors = {name: sweep_errors(folder / name) for name in programs}
+    assert {name for name, found in errors.items() if found and max(found) >= 2e-3} == set()
+    # Some change their weights on the way, are called with other things than lists, or sweep from seeds.
+    assert sum(bool(found) for found in errors.values()) >= 0.7 * len(programs)
+
+
+def test_the_comparison_of_sweeps_sees_what_is_wrong(folder: Path, written: dict[str, tuple[Rule, Example]]) -> None:
+    for name, (rule, example) in written.items():
+        if example.bad and rule.id in ("WP203", "WP301", "WP411"):
+            assert max(sweep_errors(folder / name)) > 0.1, name

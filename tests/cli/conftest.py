@@ -6,14 +6,14 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from command import Command, run_warplint
+from command import Command, run_cheaply
 from programs import CARRIED, CLEAN, IN_PLACE
 
 
 @pytest.fixture
 def warplint(tmp_path: Path) -> Command:
-    """``python -m warplint`` in the test's own folder, or in ``cwd``."""
-    return partial(run_warplint, cwd=tmp_path)
+    """``python -m warplint`` in the test's own folder, or in ``cwd``; without a new process where that is the same."""
+    return partial(run_cheaply, cwd=tmp_path)
 
 
 @pytest.fixture

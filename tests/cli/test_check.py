@@ -12,10 +12,31 @@ import time
 from pathlib import Path
 
 import pytest
-from command import Command, environment
+from command import Command, environment, run_cheaply, run_warplint
 from linting import LIGHT, PLAN, hits
 from programs import CARRIED, CLEAN, IN_PLACE
 from terminals import on_a_terminal
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (["--no-probe", "."], 1),
+        (["--no-probe", "--output-format", "json", "-"], 1),
+        (["--no-probe", "clean.py", "missing.py"], 2),
+        (["--no-probe", "--nope"], 2),
+        (["rules"], 0),
+        (["config", "--output-format", "json"], 0),
+        (["explain", "WP1"], 2),
+    ],
+)
+def test_runs_in_the_process_of_the_tests_are_like_real_ones(project: Path, arguments: list[str], status: int) -> None:
+    (project / "warplint.toml").write_text('exclude = ["sub/"]\n')
+    variables = {"FORCE_COLOR": "1", "PYTHONHASHSEED": "0"}
+    real, cheap = (run(*arguments, cwd=project, stdin=IN_PLACE, **variables) for run in (run_warplint, run_cheaply))
+    assert real.returncode == status
+    assert (cheap.returncode, cheap.stdout, cheap.stderr) == (real.returncode, real.stdout, real.stderr)
+    assert Path.cwd() != project and "FORCE_COLOR" not in os.environ
 
 
 class TestPaths:

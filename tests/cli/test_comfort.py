@@ -96,12 +96,11 @@ class TestColors:
 class TestLinks:
     def test_where_the_terminal_has_them(self, project: Path) -> None:
         target = f"\x1b]8;;{(project / 'light.py').as_uri()}\x1b\\"
-        for output_format in ("full", "concise"):
+        for output_format, variables in (("full", {"WT_SESSION": "1"}), ("concise", {"TERM_PROGRAM": "vscode"})):
             arguments = ("--no-probe", "--output-format", output_format, "light.py")
-            assert target in on_a_terminal(*arguments, cwd=project, WT_SESSION="1")[1]
-            assert target in on_a_terminal(*arguments, cwd=project, TERM_PROGRAM="vscode")[1]
-            assert "\x1b]8" not in on_a_terminal(*arguments, cwd=project)[1]
-            assert "\x1b]8" not in on_a_terminal(*arguments, cwd=project, WT_SESSION="1", NO_COLOR="1")[1]
+            assert target in on_a_terminal(*arguments, cwd=project, **variables)[1]
+            assert "\x1b]8" not in on_a_terminal(*arguments, cwd=project, NO_COLOR="1", **variables)[1]
+        assert "\x1b]8" not in on_a_terminal("--no-probe", "light.py", cwd=project)[1]
 
     def test_on_request(self, project: Path, lint: Command) -> None:
         assert "\x1b]8" in lint("light.py", FORCE_HYPERLINK="1").stdout
@@ -113,10 +112,10 @@ SLOW = """
 import sys, time
 import warplint.pipeline as pipeline
 import warplint.terminal as terminal
-terminal.PATIENCE = 0.4
+terminal.PATIENCE = 0.3
 analyse = pipeline.analyse_files
 def slowly(*arguments):
-    end = time.monotonic() + 1.5
+    end = time.monotonic() + 0.9
     while time.monotonic() < end:
         time.sleep(0.1)
     return analyse(*arguments)
@@ -135,7 +134,7 @@ class TestProgress:
         assert drawn[-1].startswith("warning[WP101]")  # the line was emptied before
 
     def test_a_short_run_shows_none(self, project: Path) -> None:
-        patient = SLOW.replace("PATIENCE = 0.4", "PATIENCE = 60.0")
+        patient = SLOW.replace("PATIENCE = 0.3", "PATIENCE = 60.0")
         assert "\x1b[K" not in on_a_terminal("--no-probe", "light.py", cwd=project, script=patient)[1]
 
     def test_a_second_is_short(self) -> None:

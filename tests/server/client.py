@@ -155,7 +155,7 @@ class Client:
         with self._changed:
             while not met():
                 assert self.process.poll() is None, "".join(self.errors)
-                assert time.monotonic() < end, f"{what}: {self.pushed} {self.told[-3:]}"
+                assert time.monotonic() < end, f"{what}: {self.pushed}"
                 self._changed.wait(0.5)
 
     # --- what a person does ---
@@ -172,9 +172,14 @@ class Client:
         """Replace the only place of ``old``, as typing does: a range, in UTF-16."""
         text = self.texts[uri]
         assert text.count(old) == 1, (old, text.count(old))
-        start = text.index(old)
+        self.replace_at(uri, text.index(old), old, new)
+
+    def replace_at(self, uri: str, start: int, old: str, new: str) -> None:
+        """Replace ``old``, which stands at an offset."""
+        text = self.texts[uri]
+        assert text.startswith(old, start)
         change = {"range": {"start": place(text, start), "end": place(text, start + len(old))}, "text": new}
-        self._change(uri, text.replace(old, new), [change])
+        self._change(uri, text[:start] + new + text[start + len(old) :], [change])
 
     def retype(self, uri: str, text: str) -> None:
         """All of a text anew."""

@@ -16,7 +16,7 @@ FILES = sorted(path for path in FIXTURES.rglob("*.py") if path.name != "__init__
 
 def told(checked: Checked) -> list[object]:
     found: list[object] = [
-        # Programs are left out: what they hold differs between two runs of the same analysis (values that are NaN).
+        # What programs hold is left out: two runs of the same analysis give some hints in them other numbers.
         (one.rule, one.severity, one.message, one.location, one.fact.labels, one.fact.reach, type(one.fact.program))
         for one in checked.findings
     ]

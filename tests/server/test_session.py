@@ -6,6 +6,9 @@ import os
 from pathlib import Path
 
 import pytest
+
+pytest.importorskip("pygls")
+
 from client import PULLED, PUSHED, Client
 from command import environment, run_warplint
 from programs import CARRIED, CLEAN, IN_PLACE
@@ -203,3 +206,49 @@ def test_without_the_libraries_there_is_a_sentence(tmp_path: Path) -> None:
     done = run_warplint("server", cwd=tmp_path, PYTHONPATH=path)
     assert (done.returncode, done.stdout) == (2, "")
     assert "pip install 'warplint[lsp]'" in done.stderr
+
+
+def test_a_script_that_reproduces_it(project: Path) -> None:
+    with Client(project, WARP_CACHE_PATH=str(project / "warp-cache")) as editor:
+        uri = editor.open(project / "light.py")
+        (line,) = [line for _, line in editor.codes(uri)]
+        editor.run(editor.actions(uri, line)["Write a script that shows WP101"])
+        (shown,) = [one for one in editor.asked if one["method"] == "window/showDocument"]
+        script = Path(shown["params"]["uri"].removeprefix("file://")).read_text()
+        assert "import warp" in script and script.startswith("# WP101 at ")
+
+
+def test_other_line_ends(project: Path) -> None:
+    """A form feed ends no line for the editor, and a carriage return stays where it is."""
+    text = IN_PLACE.replace("import warp as wp\n", "import warp as wp\n\x0c\n").replace("\n", "\r\n")
+    with Client(project, settings={"probe": "off"}) as editor:
+        uri = editor.open(project / "light.py", text)
+        assert editor.codes(uri) == [("WP101", 8)]
+        editor.replace(uri, "def attenuate(", "def darken(")
+        (found,) = editor.diagnostics(uri)
+        assert found["range"] == {"start": {"line": 7, "character": 4}, "end": {"line": 7, "character": 25}}
+        edit = editor.actions(uri, 8)["Suppress WP101 here, with a reason"]["edit"]
+        (change,) = edit["documentChanges"][0]["edits"]
+        assert change["range"] == {"start": {"line": 7, "character": 0}, "end": {"line": 7, "character": 25}}
+        assert change["newText"] == "    light[i] *= passed[i]  # warplint: ignore[WP101] TODO: say why"
+
+
+def test_the_configuration_may_forbid_the_probe(project: Path) -> None:
+    (project / "pyproject.toml").write_text("[tool.warplint]\nprobe = false\n")
+    path = project / "light.py"
+    with Client(project, WARP_CACHE_PATH=str(project / "warp-cache")) as editor:
+        uri = editor.open(path)
+        editor.save(uri, path)
+        editor.run(editor.actions(uri, 4)["Probe the kernel `attenuate`"])  # a command is obeyed all the same
+        assert (
+            sum(one["params"]["value"]["kind"] == "begin" for one in editor.told if one["method"] == "$/progress") == 2
+        )
+        assert editor.lenses(uri) == ["adjoint: wrong"]
+
+
+def test_an_editor_that_goes_away(project: Path) -> None:
+    editor = Client(project)
+    editor.open(project / "light.py")
+    assert editor.process.stdin is not None
+    editor.process.stdin.close()
+    editor.process.wait(20)

@@ -107,6 +107,10 @@ def test_every_rule_file_passes(document: Any) -> None:
         ("examples", [{"bad": "x = 1", "good": "y"}]),
         ("enabled", "yes"),
         ("symptoms", ["ugly"]),
+        ("cases", {"where": {}}),
+        ("cases", [{"enabled": False}]),
+        ("cases", [{"where": {"a": 1}}]),
+        ("cases", [{"where": {"a": 1}, "severity": "bad"}]),
         ("colour", "red"),
     ],
 )

@@ -58,7 +58,7 @@ _EXPECT = re.compile(r"#\s*expect:\s*(WP\d+)")
 _RULES = load_catalogue()[0].rules
 
 
-def judge(folder: Path, body: str, kinds: set[str]) -> list[Fact]:
+def judge(folder: Path, body: str, kinds: set[str], warp: str = "1.19.0") -> list[Fact]:
     """Analyse a program and hold the findings of rules for facts of these kinds to its marks; gives back the facts."""
     text = HEADER + KERNELS + textwrap.dedent(body)
     path = folder / "program.py"
@@ -68,7 +68,7 @@ def judge(folder: Path, body: str, kinds: set[str]) -> list[Fact]:
     assert isinstance(module, Module), module
     found = [fact for fact in analyse(project, module, partial(kernels.effects, project)) if fact.kind in kinds]
     rules = [rule for rule in _RULES if rule.select.fact in kinds]
-    findings = Matcher(rules, "1.19.0").findings(found, frozenset(rule.id for rule in rules))
+    findings = Matcher(rules, warp).findings(found, frozenset(rule.id for rule in rules))
     marks = [(match[1], number) for number, line in enumerate(text.split("\n"), 1) for match in _EXPECT.finditer(line)]
     assert sorted((finding.rule, finding.location.span.line) for finding in findings) == sorted(marks)
     return found

@@ -212,3 +212,53 @@ def test_contents_that_are_overwritten_before_they_are_used(run: Run) -> None:
             wp.launch(total, dim=n, inputs=[b, loss])
         tape.backward(loss)
     """)
+
+
+class TestUtilities:
+    @pytest.fixture
+    def run(self, tmp_path: Path) -> Run:
+        return partial(judge, tmp_path, kinds={"utility-not-recorded"})
+
+    @pytest.mark.parametrize(
+        "call",
+        [
+            "wp.utils.array_sum(a, out=loss)",
+            "wp.utils.array_inner(a, b, loss)",
+            "wp.utils.array_scan(a, b, True)  # expect: WP311\n    wp.launch(total, dim=n, inputs=[b, loss])",
+            "sparse.bsr_mv(matrix, a, b)  # expect: WP311\n    wp.launch(total, dim=n, inputs=[b, loss])",
+        ],
+    )
+    def test_between_an_input_and_the_loss(self, run: Run, call: str) -> None:
+        mark = "" if "expect" in call else "  # expect: WP311"
+        run(f"""
+import warp.utils
+import warp.sparse as sparse
+matrix = sparse.bsr_zeros(3, 3, wp.float32)
+with tape:
+    wp.launch(square, dim=n, inputs=[x, a])
+    {call}{mark}
+tape.backward(loss)
+print(x.grad.numpy())
+""")
+
+    @pytest.mark.parametrize(
+        "call",
+        [
+            "print(wp.utils.array_sum(a))",  # a number, to look at
+            "wp.utils.array_sum(a, out=b)",  # which nothing reads
+            "wp.utils.array_sum(constant, out=b)\n    wp.launch(total, dim=n, inputs=[b, loss])",
+            "wp.utils.array_sum(a, out=b)\n    tape.record_func(lambda: None, [a, b])"
+            "\n    wp.launch(total, dim=n, inputs=[b, loss])",
+        ],
+    )
+    def test_off_the_path(self, run: Run, call: str) -> None:
+        run(f"""
+import warp.utils
+constant = wp.ones(n, dtype=float)
+with tape:
+    wp.launch(square, dim=n, inputs=[x, a])
+    {call}
+    wp.launch(total, dim=n, inputs=[a, loss])
+tape.backward(loss)
+print(x.grad.numpy())
+""")

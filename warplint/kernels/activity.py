@@ -14,7 +14,7 @@ from warplint.kernels import builtins
 from warplint.kernels.invariance import Invariance
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.makeup import Makeup
-from warplint.kernels.trace import Operation, Trace
+from warplint.kernels.trace import Jump, Operation, Trace
 from warplint.source.project import Definition
 
 _SINKS = frozenset({"store", "accumulate", "atomic"})
@@ -82,7 +82,7 @@ def _forward(
     differentiable = knowledge.types.differentiable
     operations = trace.operations
     scratch: set[int] = set()
-    makeup = Makeup(trace, Invariance(trace))
+    makeup = Makeup(trace, Invariance(trace), through=True)
     changed = True
     while changed:
         changed = False
@@ -140,6 +140,10 @@ def without_gradient(knowledge: Knowledge, trace: Trace) -> frozenset[int]:
 
 def _backward(knowledge: Knowledge, trace: Trace, edges: list[tuple[int, ...]], useful: bytearray) -> None:
     operations = trace.operations
+    has_loops = trace.has_loops
+    cut = {operation.detail.loop for operation in operations if isinstance(operation.detail, Jump)}
+    #: Carried values that get a gradient in their loop, and not only after it.
+    inside: set[int] = set()
     changed = True
     while changed:
         changed = False
@@ -158,6 +162,11 @@ def _backward(knowledge: Knowledge, trace: Trace, edges: list[tuple[int, ...]], 
                     summary = knowledge.summarise(operation.detail)
                     inner = summary.stored if summary is not None else ()
                     targets = tuple(operation.operands[p] for p in inner if p < len(operation.operands))
+            elif name == "loop" and operation.index not in inside and operation.detail not in cut:
+                if not useful[operation.index]:
+                    continue
+                # set in every iteration: what it was before is of no use, unless there is none at all
+                targets = operation.operands[1:]
             elif useful[operation.index]:
                 targets = tuple(operation.operands[position] for position in edges[operation.index])
             else:
@@ -165,7 +174,10 @@ def _backward(knowledge: Knowledge, trace: Trace, edges: list[tuple[int, ...]], 
             for target in targets:
                 if not useful[target]:
                     useful[target] = 1
-                    changed = trace.has_loops
+                    changed = has_loops
+                if name != "exit" and operations[target].name == "loop" and target not in inside:
+                    inside.add(target)
+                    changed = True
 
 
 def _holds_floats(knowledge: Knowledge, trace: Trace, operation: Operation) -> bool:

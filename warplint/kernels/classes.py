@@ -55,7 +55,11 @@ class Classes:
                 key = (defect.kind, self._statements.at(defect.span))
             first = found.get(key)
             found[key] = defect if first is None else _joined(first, defect)
-        yield from found.values()
+        for key, defect in found.items():
+            # what its order spoils is one defect with what the same statement reads
+            same = found.get((defect.kind, self._statements.at(defect.span)))
+            if key[0] != "order" or same is None:
+                yield defect
 
     def _causes(self, lost: list[Lost]) -> Iterator[Defect]:
         """One defect for each value that is lost."""
@@ -259,7 +263,8 @@ class Classes:
         """The statement that sets what a loop carries: that around ``near``, else the last one."""
         setting = self._statements.setting(head.variable or "", head.span)
         around = [span for span in setting if near is not None and span.covers(near)]
-        return (around or setting or [None])[-1]
+        found = around or setting
+        return found[-1] if found else None
 
 
 def _joined(first: Defect, other: Defect) -> Defect:

@@ -12,7 +12,11 @@ from dataclasses import dataclass
 from warplint.kernels.activity import Activity
 from warplint.kernels.invariance import Invariance
 from warplint.kernels.layout import flat, overlap
+from warplint.kernels.losses import EFFECTS
 from warplint.kernels.trace import Component, Insert, Operation, Trace
+
+#: Operations that use what they are given, though nothing uses them.
+_SINKS = EFFECTS | {"return", "call", "tile_store", "tile_atomic_add", "volume_store", "tile_scatter_add"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +45,32 @@ class Components:
             if insert.in_struct:
                 continue  # another defect: the right side's gradient is dropped
             previous = self.previous(operation.operands[0], insert.component, operation)
-            if previous is not None:
+            if previous is not None and self._is_used(operation, insert.component):
                 yield Overwrite(operation.index, previous)
+
+    def _is_used(self, store: Operation, component: Component) -> bool:
+        """Whether a gradient reaches the component from what comes after its store."""
+        holders = {store.index}
+        size = 0
+        while len(holders) > size:  # once more where loops hand it on
+            size = len(holders)
+            for operation in self._trace.operations:
+                operands = operation.operands
+                if not self._active.useful[operation.index] and operation.name not in _SINKS:
+                    continue
+                if operation.name in ("insert", "insert_add") and operands[0] in holders:
+                    if operands[-1] in holders:
+                        return True
+                    holders.add(operation.index)
+                elif operation.name in ("copy", "phi", "loop", "exit") and not holders.isdisjoint(operands):
+                    holders.add(operation.index)
+                elif operation.name == "extract" and operands[0] in holders:
+                    asked = operation.detail
+                    if not isinstance(asked, tuple) or overlap(component, asked) != "apart":
+                        return True
+                elif operation.name != "jump" and operation.index not in holders and not holders.isdisjoint(operands):
+                    return True
+        return False
 
     def previous(self, index: int, component: Component, store: Operation) -> int | None:
         """The operation that gave ``component`` of composite ``index`` a differentiable value, None if nothing did."""

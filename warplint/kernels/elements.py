@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from warplint.kernels.invariance import Invariance
 from warplint.kernels.knowledge import Knowledge
+from warplint.kernels.layout import integer
 from warplint.kernels.losses import EFFECTS
 from warplint.kernels.trace import Operation, Trace
 from warplint.source.project import Definition
@@ -78,14 +79,21 @@ class Elements:
                     yield load
 
     def _start(self, base: int) -> int | None:
-        """The constant from which the variable of a ``for`` counts up, None for anything else."""
+        """The constant from which an index counts up by one: the variable of a ``for``, or one kept by hand."""
         source = self._trace.operations[base]
-        if base < 0 or source.name != "induction" or not isinstance(source.detail, int) or self._step(source) != 1:
+        if base < 0 or not isinstance(source.detail, int):
+            return None
+        if source.name == "loop" and len(source.operands) > 1:
+            if source.type.kind != "int" or self._place(source.operands[1]) != (source.number, 1):
+                return None
+            first, start = self._place(source.operands[0])
+            return start if first == -1 else None
+        if source.name != "induction" or self._step(source) != 1:
             return None
         if len(source.operands) < 2:
             return 0
-        start = self._trace.operations[source.operands[0]].detail
-        return start if type(start) is int else None
+        start_value = self._trace.operations[source.operands[0]].detail
+        return start_value if type(start_value) is int else None
 
     def shared(self, loop: int) -> Iterator[tuple[int, int]]:
         """Loads and stores in a loop that meet in one element in different iterations."""
@@ -165,19 +173,7 @@ class Elements:
         return tuple(self._trace.operations[operand].number for operand in source.operands)
 
     def _place(self, index: int) -> tuple[int, int]:
-        """An index as the number of a value, -1 for none, and a constant that is added to it."""
-        operation = self._trace.operations[index]
-        if operation.name == "copy":
-            return self._place(operation.operands[0])
-        if operation.name == "constant" and type(operation.detail) is int:
-            return -1, operation.detail
-        if operation.name in ("add", "sub") and operation.type.kind == "int":
-            left, right = (self._place(operand) for operand in operation.operands)
-            if right[0] == -1:
-                return left[0], left[1] + (right[1] if operation.name == "add" else -right[1])
-            if left[0] == -1 and operation.name == "add":
-                return right[0], right[1] + left[1]
-        return operation.number, 0
+        return integer(self._trace, index)
 
     # --- meetings ---
 

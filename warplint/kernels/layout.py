@@ -1,4 +1,4 @@
-"""Where the components of composites and the members of structs lie."""
+"""Where elements, the components of composites and the members of structs lie."""
 
 from __future__ import annotations
 
@@ -47,3 +47,24 @@ def flat(component: Component, sizes: tuple[int, ...]) -> list[int] | None:
             return None
         positions = [position * size + at for position in positions for at in range(*limits) if at < size]
     return positions
+
+
+def integer(trace: Trace, index: int) -> tuple[int, int]:
+    """An integer as the number of a value, -1 for zero, and a constant that is added to it."""
+    operation = trace.operations[index]
+    if operation.name == "copy" or (
+        operation.name == "int" and trace.operations[operation.operands[0]].type.kind == "int"
+    ):
+        return integer(trace, operation.operands[0])
+    if operation.name == "constant" and type(operation.detail) is int:
+        return -1, operation.detail
+    if operation.name == "neg":
+        base, offset = integer(trace, operation.operands[0])
+        return (-1, -offset) if base == -1 else (operation.number, 0)
+    if operation.name in ("add", "sub") and operation.type.kind == "int":
+        left, right = (integer(trace, operand) for operand in operation.operands)
+        if right[0] == -1:
+            return left[0], left[1] + (right[1] if operation.name == "add" else -right[1])
+        if left[0] == -1 and operation.name == "add":
+            return right[0], right[1] + left[1]
+    return operation.number, 0

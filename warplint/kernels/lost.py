@@ -62,7 +62,7 @@ class LostValues:
         #: Bit sets of losses: of a value computed from lost ones, and of the carried variable itself.
         self._stale = [0] * count
         self._direct = [0] * count
-        self._invariance = Invariance(trace)
+        self._invariance = Invariance(trace, knowledge)
         self._makeup = Makeup(trace, self._invariance)
         self._forward = trace.forward()
         self._elements = Elements(knowledge, trace, self._invariance)
@@ -217,8 +217,20 @@ class LostValues:
                 else:
                     via = "value"
                 yield from self._lost(index, operands[at], via)
-            if self._direct[index] and builtins.needs_result(operation.name, position, len(operands)):
+            if (
+                self._direct[index]
+                and builtins.needs_result(operation.name, position, len(operands))
+                and not self._replaced(index)
+            ):
                 yield from self._lost(index, index, "value")
+
+    def _replaced(self, index: int) -> bool:
+        """Whether nothing but a loop reads a value, which keeps it or chooses another one.
+
+        Where it has chosen another one, no gradient reaches the value, and its adjoint may find that other one in it.
+        """
+        readers = [operation for operation in self._trace.operations if index in operation.operands]
+        return all(reader.name == "loop" and self._settled_by(reader.index) for reader in readers)
 
     def _constant_part(self, vector: int) -> bool:
         """Whether only components without a gradient are stored later: ``dot(v, v)`` goes component by component."""
@@ -319,13 +331,28 @@ class LostValues:
             self._settled[origin] = frozenset()
             head = self._trace.operations[origin]
             found = self._order.extremum(head) or self._order.choice(head, any_condition=False)
-            bits = self._stale[head.operands[0]] | self._direct[head.operands[0]]
-            for position, loss in enumerate(self._losses):
-                if bits >> position & 1 and loss.kind != "mutated":
-                    # what the loop starts with is lost as well
-                    found &= self._settled_by(loss.origin) if loss.kind == "carried" else frozenset()
+            if not self._continues(head):
+                bits = self._stale[head.operands[0]] | self._direct[head.operands[0]]
+                for position, loss in enumerate(self._losses):
+                    if bits >> position & 1 and loss.kind != "mutated":
+                        # what the loop starts with is lost as well
+                        found &= self._settled_by(loss.origin) if loss.kind == "carried" else frozenset()
             self._settled[origin] = found
         return self._settled[origin]
+
+    def _continues(self, head: Operation) -> bool:
+        """Whether a loop goes on with what another one has chosen, and chooses the same value or none.
+
+        The reverse sweep starts it from what the first loop started from. Whatever it chooses then, in this loop or
+        the one before, it is the same value.
+        """
+        before = self._trace.operations[head.operands[0]]
+        if before.name != "exit" or len(before.operands) != 1:
+            return False
+        first = self._trace.operations[before.operands[0]]
+        if first.name != "loop" or self._order.chosen(first) != self._order.chosen(head):
+            return False
+        return bool(self._order.choice(first, any_condition=False)) and bool(self._settled_by(first.index))
 
     def _lost(self, reader: int, value: int, via: Via, place: Span | None = None) -> Iterator[Lost]:
         bits = self._stale[value] | self._direct[value]
@@ -335,12 +362,39 @@ class LostValues:
             bits ^= low
             if (loss.kind == "mutated" and reader >= loss.origin) or self._harmless(loss, reader):
                 continue
+            if loss.kind == "mutated" and self._trace.exclusive(
+                self._trace.operations[reader].frame, self._trace.operations[loss.origin].frame
+            ):
+                continue
             if loss.overwriter is not None and self._trace.exclusive(
                 self._trace.operations[reader].frame, self._trace.operations[loss.overwriter].frame
             ):
                 continue
             span = place or self._trace.operations[reader].span
+            decided = self._decided(value, low) if via == "value" and loss.kind == "carried" else None
+            if decided is not None:
+                test = self._trace.operations[decided]
+                yield Lost(loss, reader, decided, "condition", self._narrowed(decided, low, test.span))
+                continue
             yield Lost(loss, reader, value, via, self._narrowed(value, low, span) if via == "condition" else span)
+
+    def _decided(self, value: int, loss: int) -> int | None:
+        """The condition of a branch through which alone a loss reaches a value; None if it is part of the value."""
+        conditions: list[int] = []
+        seen = {value}
+        stack = [value]
+        while stack:
+            operation = self._trace.operations[stack.pop()]
+            operands = self._components(operation)
+            lost = [at for at in operands if (self._stale[at] | self._direct[at]) & loss]
+            if not lost or operation.name == "loop":
+                return None
+            if operation.name == "phi" and operation.operands[0] in lost:
+                conditions.append(operation.operands[0])
+                lost.remove(operation.operands[0])
+            stack.extend(set(lost) - seen)
+            seen.update(lost)
+        return conditions[0] if conditions else None
 
     def _narrowed(self, condition: int, loss: int, place: Span) -> Span:
         """The part of a condition that reads a lost value."""

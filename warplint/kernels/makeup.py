@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from math import prod
 
 from warplint.kernels.invariance import Invariance
-from warplint.kernels.layout import bounds, flat, member, overlap
+from warplint.kernels.layout import bounds, flat, integer, member, overlap
 from warplint.kernels.trace import Component, Insert, Operation, Trace
 
 #: A number that is not known: that of a value, -1 for zero, and a constant added to it.
@@ -19,12 +19,20 @@ Limit = tuple[int, int]
 
 
 class Makeup:
-    """Follows the components of one trace."""
+    """Follows the components of one trace.
 
-    def __init__(self, trace: Trace, invariance: Invariance) -> None:
+    Args:
+        trace: the record of a body.
+        invariance: what its loops do not change.
+        through: go on through loops that store the component, to all that it can be in some iteration.
+    """
+
+    def __init__(self, trace: Trace, invariance: Invariance, through: bool = False) -> None:
+        self._through = through
         self._trace = trace
         self._invariance = invariance
         self._known: dict[int, tuple[int, ...]] = {}
+        invariance.parts = self.of
 
     def of(self, extract: Operation) -> tuple[int, ...]:
         """The values that an extracted component is made of, as far as that can be told; else the whole composite.
@@ -32,6 +40,7 @@ class Makeup:
         With the indices, unless it certainly is what was stored at these.
         """
         if extract.index not in self._known:
+            self._known[extract.index] = extract.operands  # while it is asked for by what it depends on
             found: dict[int, None] = {}
             component, whole = extract.detail, extract.operands[0]
             if not isinstance(component, tuple):
@@ -55,6 +64,9 @@ class Makeup:
             elif operation.name == "phi":
                 found[operation.operands[0]] = None
                 settled = [self._follow(arm, component, found, seen) for arm in operation.operands[1:]]
+                return all(settled)
+            elif self._through and operation.name in ("loop", "exit"):
+                settled = [self._follow(value, component, found, seen) for value in operation.operands]
                 return all(settled)
             else:
                 before = self._before(operation, component)
@@ -139,7 +151,7 @@ class Makeup:
         """Whether an index is another one in each iteration: the loop's variable, and a constant."""
         if not isinstance(part, tuple) or part[0] != "value":
             return False
-        base = self._trace.operations[self._limit(int(part[1]))[0]]
+        base = self._trace.operations[integer(self._trace, int(part[1]))[0]]
         return base.name == "induction" and base.detail == loop and self._trace.frames[loop].kind == "for"
 
     def _between(self, part: object, loop: int) -> Iterator[tuple[Limit, Limit]]:
@@ -149,7 +161,7 @@ class Makeup:
             yield (-1, fixed[0]), (-1, fixed[1])
         elif isinstance(part, tuple) and part[0] == "value":
             index = int(part[1])
-            base, offset = self._limit(index)
+            base, offset = integer(self._trace, index)
             if self._invariance.holds(index, loop):
                 yield (base, offset), (base, offset + 1)
             source = self._trace.operations[base]
@@ -165,31 +177,13 @@ class Makeup:
             return
         if not operands:
             return
-        start = self._limit(operands[0]) if len(operands) > 1 else (-1, 0)
-        stop = self._limit(operands[min(1, len(operands) - 1)])
-        step = self._limit(operands[2]) if len(operands) > 2 else (-1, 1)
+        start = integer(self._trace, operands[0]) if len(operands) > 1 else (-1, 0)
+        stop = integer(self._trace, operands[min(1, len(operands) - 1)])
+        step = integer(self._trace, operands[2]) if len(operands) > 2 else (-1, 1)
         if step[0] != -1 or step[1] == 0:
             return
         low, high = (start, stop) if step[1] > 0 else ((stop[0], stop[1] + 1), (start[0], start[1] + 1))
         yield (low[0], low[1] + offset), (high[0], high[1] + offset)
-
-    def _limit(self, index: int) -> Limit:
-        """An integer as the number of a value and a constant."""
-        operation = self._trace.operations[index]
-        if operation.name == "copy":
-            return self._limit(operation.operands[0])
-        if operation.name == "constant" and type(operation.detail) is int:
-            return -1, operation.detail
-        if operation.name == "neg":
-            base, offset = self._limit(operation.operands[0])
-            return (-1, -offset) if base == -1 else (operation.number, 0)
-        if operation.name in ("add", "sub") and operation.type.kind == "int":
-            left, right = (self._limit(operand) for operand in operation.operands)
-            if right[0] == -1:
-                return left[0], left[1] + (right[1] if operation.name == "add" else -right[1])
-            if left[0] == -1 and operation.name == "add":
-                return right[0], right[1] + left[1]
-        return operation.number, 0
 
 
 def _reaches(least: Limit, high: Limit) -> bool:

@@ -107,8 +107,9 @@ class Evaluator:
             owner, index = self.origin(owner, source.operands[0])
             source = owner.trace.operations[index]
         if source.name == "construct" and isinstance(component, tuple) and len(component) == 1:
-            at = component[0]
-            if isinstance(at, int) and source.type.shape == (len(source.operands),):
+            at, size = component[0], len(source.operands)
+            # An index that is out of range is an error of the file's, which Warp reports.
+            if isinstance(at, int) and source.type.shape == (size,) and -size <= at < size:
                 return (owner, source.operands[at])
         return None
 

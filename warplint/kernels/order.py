@@ -50,10 +50,10 @@ class Order:
         """
         operations = self._trace.operations
         readers: dict[int, tuple[int, Via]] = {}
-        for head in operations:
-            reader = self._reader(head) if head.name == "loop" else None
-            if reader is not None:
-                readers[head.index] = reader
+        for operation in operations:
+            found = self._reader(operation) if operation.name == "loop" else None
+            if found is not None:
+                readers[operation.index] = found
         blamed = {head for head, (reader, _) in readers.items() if not self._terms(reader, head)}
         for head, (reader, via) in readers.items():
             if head in blamed or not self._terms(reader, head) & blamed:
@@ -174,7 +174,9 @@ class Order:
 
         Whatever the order, and with the final value in place of one that is gone, the same operand is selected.
         """
-        names, chain, _ = self._selections(head, EXTREMA)
+        names, chain, values = self._selections(head, EXTREMA)
+        if any(self._trace.operations[index].name == "phi" for index in chain) and len(values) > 1:
+            return frozenset()  # which of them an iteration meets, and in which order, makes a difference
         return chain if len(names) == 1 else frozenset()
 
     def choice(self, head: Operation, any_condition: bool) -> frozenset[int]:
@@ -194,6 +196,23 @@ class Order:
             if not any_condition and not self._follows(operations[index].operands[0], head.index, loop):
                 return frozenset()
         return chain
+
+    def chosen(self, head: Operation) -> frozenset[object]:
+        """The values that a carried value chooses from; equal ones are equal, wherever they are computed."""
+        _, _, values = self._selections(head, CHOICES)
+        return frozenset(self._form(value) for value in values)
+
+    def _form(self, index: int) -> object:
+        """A value by how it is computed, as far as that does not depend on where."""
+        operation = self._trace.operations[index]
+        if operation.name == "load":
+            array = operation.operands[0]
+            if self._invariance.is_written(0, array):
+                return operation.number
+            return ("load", self._trace.root(array), *(self._form(at) for at in operation.operands[1:]))
+        if not operation.operands or operation.name in ("loop", "exit", "call", "unknown", "induction"):
+            return operation.number
+        return (operation.name, operation.detail, *(self._form(operand) for operand in operation.operands))
 
     def _follows(self, index: int, head: int, loop: int) -> bool:
         """Whether a value changes in a loop only by what the loop carries in ``head``."""
@@ -229,10 +248,21 @@ class Order:
                 stack.extend(operation.operands[1:] if names is CHOICES else operation.operands)
             elif operation.name in ("copy", "exit", "loop"):
                 stack.extend(operation.operands)
+            elif operation.name == "phi" and not self._depends(operation.operands[0], head.index, set()):
+                stack.extend(operation.operands[1:])  # iterations that leave the value as it is
             else:
                 return set(), frozenset(), set()
             chain.add(operation.index)
         return used, frozenset(chain), values
+
+    def _depends(self, index: int, head: int, seen: set[int]) -> bool:
+        """Whether a value is computed from a carried one."""
+        if index == head:
+            return True
+        if index in seen:
+            return False
+        seen.add(index)
+        return any(self._depends(operand, head, seen) for operand in self._trace.operations[index].operands)
 
     def _read_after(self, head: Operation) -> bool:
         return any(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from warplint.catalogue.rule import Rule
@@ -32,7 +33,7 @@ class Asked:
     show_refuted: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Checked:
     """The outcome for one text. ``project`` is what it was analysed in, None where it was not.
 
@@ -55,10 +56,14 @@ class Checked:
         """The module that was analysed."""
         return self.project.module(self.path) if self.project is not None else None
 
+    @cached_property
+    def _own(self) -> list[str]:
+        return self.text.split("\n")
+
     def lines(self, path: Path) -> list[str]:
         """The lines of the text, or of another file that has a part in it."""
         if path == self.path:
-            return self.text.split("\n")
+            return self._own
         module = self.project.module(path) if self.project is not None else None
         return module.lines if module is not None else []
 
@@ -145,6 +150,7 @@ class Checker:
         Raises:
             Superseded: as ``superseded`` does.
         """
+        text = text.replace("\r\n", "\n").replace("\r", "\n")  # as the protocol counts lines
         self.refresh(path)
         if self._is_excluded(path):
             return Checked(path, text)
@@ -162,14 +168,13 @@ class Checker:
             self._selection.check([path])
         except UnknownSelector as error:
             return Checked(path, text, problems=(Problem(str(path), str(error)),))
-        analysis = analyse_again(project, module, memory, around, self._selection.wanted, superseded)
+        analysis, shape = analyse_again(project, module, memory, around, self._selection.wanted, superseded)
         superseded()
         self._remember(path, project, memory, around)
         findings = self._selection.findings(analysis.facts)
         findings, _ = unsuppressed(findings, [analysis], {path: text}, self._selection)
         findings = [one for one in in_order(findings) if at_least(one.severity, self._asked.min_severity)]
         configured = self._configurations.nearest(path.parent).probe
-        shape = Shape(module, memory.words)
         around = self._before[path].around
         return Checked(
             path,
@@ -244,7 +249,7 @@ def _identity(finding: Finding, shape: Shape, around: object) -> object:
     line = finding.location.span.line
     region = shape.module.region_at(line) if finding.location.path == shape.module.path else None
     if region is None:
-        return None
+        return (finding.rule, finding.message, finding.location, around, shape.module.text)
     number = shape.index[region.line]
     place = (finding.rule, finding.message, line - region.line, finding.location.span.column)
     if finding.fact.definition and shape.is_kernel(number):

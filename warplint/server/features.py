@@ -32,8 +32,12 @@ def _texts(server: Server) -> None:
 
     @feature(types.TEXT_DOCUMENT_DID_CHANGE)
     def changed(params: types.DidChangeTextDocumentParams) -> None:
-        document = server.language.workspace.get_text_document(params.text_document.uri)
-        server.opened(params.text_document.uri, params.text_document.version, document.source)
+        document = server.documents.get(params.text_document.uri)
+        if document is not None:
+            text = document.text
+            for change in params.content_changes:
+                text = messages.changed(text, change, server.encoding)
+            server.opened(document.uri, params.text_document.version, text)
 
     @feature(types.TEXT_DOCUMENT_DID_SAVE)
     def saved(params: types.DidSaveTextDocumentParams) -> None:
@@ -41,9 +45,8 @@ def _texts(server: Server) -> None:
         if document is None:
             server.files_changed()  # perhaps the configuration
             return
-        checked = document.checked
-        if server.asked.probe == "save" and (checked is None or checked.probing or not document.current):
-            server.probe(document)
+        if server.asked.probe == "save":
+            server.probe(document, unasked=True)
 
     @feature(types.TEXT_DOCUMENT_DID_CLOSE)
     def closed(params: types.DidCloseTextDocumentParams) -> None:
@@ -120,7 +123,7 @@ def _pull(server: Server) -> None:
         number = f"{document.uri}#{document.answers}"
         if params.previous_result_id == number:
             return types.RelatedUnchangedDocumentDiagnosticReport(result_id=number)
-        return types.RelatedFullDocumentDiagnosticReport(server.diagnostics(checked), result_id=number)
+        return types.RelatedFullDocumentDiagnosticReport(server.diagnostics(document), result_id=number)
 
     @feature(types.WORKSPACE_DIAGNOSTIC)
     async def everything(params: types.WorkspaceDiagnosticParams) -> types.WorkspaceDiagnosticReport:
@@ -137,7 +140,7 @@ def _pull(server: Server) -> None:
             if known.get(uri) == number:
                 reports.append(types.WorkspaceUnchangedDocumentDiagnosticReport(uri, number, version=document.version))
             else:
-                items = server.diagnostics(checked)
+                items = server.diagnostics(document)
                 reports.append(
                     types.WorkspaceFullDocumentDiagnosticReport(uri, items, version=document.version, result_id=number)
                 )
@@ -243,7 +246,7 @@ def _holds(finding: Finding, checked: Checked, line: int, column: int) -> bool:
 
 
 def _actions(server: Server, document: Document, checked: Checked, finding: Finding) -> list[types.CodeAction]:
-    rule, diagnostics = finding.rule, _diagnostics(server, checked, finding)
+    rule, diagnostics = finding.rule, [server.diagnostic(finding, checked)]
     found: list[types.CodeAction] = list(_fixes(finding))
     # A comment about a comment would be one more to maintain.
     edit = server.suppression(document, checked, finding) if not rule.startswith("WP0") else None
@@ -260,12 +263,6 @@ def _actions(server: Server, document: Document, checked: Checked, finding: Find
 def _fixes(finding: Finding) -> list[types.CodeAction]:
     """The fixes of a finding. Findings have none so far."""
     return []
-
-
-def _diagnostics(server: Server, checked: Checked, finding: Finding) -> list[types.Diagnostic]:
-    rule = checked.rules.get(finding.rule)
-    page = server.page(rule) if rule is not None else None
-    return [messages.of_finding(finding, checked, server.encoding, page)]
 
 
 def _action(

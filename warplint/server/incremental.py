@@ -76,8 +76,9 @@ def _trim(kept: dict[Key, Value], most: int) -> None:
 
 def analyse_again(
     project: Project, module: Module, memory: Memory, around: object, wanted: Wanted, check: Callable[[], None]
-) -> FileAnalysis:
-    """What ``analyse_files`` finds in one loaded file of a project without memory of its own.
+) -> tuple[FileAnalysis, Shape]:
+    """What ``analyse_files`` finds in one loaded file of a project without memory of its own; and how its regions hang
+    together.
 
     ``around`` is equal where everything outside the file is as it was. ``check`` is called now and then, and raises
     ``Superseded`` to end the work; what was found by then is remembered.
@@ -86,7 +87,7 @@ def analyse_again(
     found = run.all(wanted)
     memory.trim(len(module.regions))
     if found is not None:
-        return found
+        return found, run.shape
     # As the command line does it: the two readers differ, or something could not be read.
     fresh = project.after(())
     linted = Linted(fresh, wanted)
@@ -95,7 +96,7 @@ def analyse_again(
     check()
     if "@" in module.text:
         analysis = analysis.and_then(kernel_facts(linted, module.path, analysis.uses))
-    return analysis
+    return analysis, run.shape
 
 
 class _Run:
@@ -109,7 +110,7 @@ class _Run:
         self._memory = memory
         self._around = around
         self._check = check
-        self._shape = Shape(module, memory.words)
+        self.shape = Shape(module, memory.words)
         self._closures: dict[int, tuple[int, ...]] = {}
 
     def all(self, wanted: Wanted) -> FileAnalysis | None:
@@ -134,9 +135,9 @@ class _Run:
         found: list[Fact] = []
         used = frozenset(uses.items())
         for region in list(kernels.relevant_regions(self._project, self._module)):
-            number = self._shape.index[region.line]
+            number = self.shape.index[region.line]
             closure = self._closure(number)
-            key = (self._around, self._shape.base, used, closure.index(number), self._shape.key(closure))
+            key = (self._around, self.shape.base, used, closure.index(number), self.shape.key(closure))
             kept = self._memory.facts.pop(key, None)
             if kept is None:
                 self._check()
@@ -151,14 +152,14 @@ class _Run:
 
     def _closure(self, number: int) -> tuple[int, ...]:
         if number not in self._closures:
-            self._closures[number] = self._shape.closure(number)
+            self._closures[number] = self.shape.closure(number)
         return self._closures[number]
 
     # --- tapes ---
 
     def _tapes(self) -> tuple[Sequence[Fact], Uses]:
-        every = range(len(self._shape.regions))
-        key = (self._around, self._shape.tape_key())
+        every = range(len(self.shape.regions))
+        key = (self._around, self.shape.tape_key())
         kept = self._memory.tapes.pop(key, None)
         if kept is None or not self._holds(kept):
             asked: dict[tuple[int, str], EffectSummary | None] = {}
@@ -178,7 +179,7 @@ class _Run:
     def _holds(self, kept: _Tape) -> bool:
         """Whether the kernels do what they did."""
         for (number, name), summary in kept.effects.items():
-            region = self._shape.regions[number]
+            region = self.shape.regions[number]
             found = [one for one in self._module.within(region) if one.qualname == name]
             if len(found) != 1 or self._effects(found[0])[0] != summary:
                 return False
@@ -189,12 +190,12 @@ class _Run:
         region = self._module.region_at(definition.node.span.line) if definition.module is self._module else None
         if region is None:
             return kernels.effects(self._project, definition), None
-        number = self._shape.index[region.line]
+        number = self.shape.index[region.line]
         where = (number, definition.qualname)
-        if not self._shape.is_kernel(number):
+        if not self.shape.is_kernel(number):
             return kernels.effects(self._project, definition), where
         closure = self._closure(number)
-        key = (self._around, self._shape.base, closure.index(number), self._shape.key(closure))
+        key = (self._around, self.shape.base, closure.index(number), self.shape.key(closure))
         if key in self._memory.effects:
             summary = self._memory.effects.pop(key)
         else:
@@ -206,7 +207,7 @@ class _Run:
     # --- places ---
 
     def _lines(self, closure: Sequence[int]) -> tuple[tuple[int, int], ...]:
-        regions = self._shape.regions
+        regions = self.shape.regions
         return tuple((regions[number].line, regions[number].end_line) for number in closure)
 
     def _within(self, facts: Sequence[Fact], closure: Sequence[int]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ SOURCE = "warplint"
 #: The code of the one diagnostic that a text gets which cannot be read.
 UNREAD = "unread"
 
+_END = re.compile(r"\r\n|\r|\n")
 _WIDTHS = {"utf-8": 1, "utf-16": 2, "utf-32": 4}
 _CODECS = {"utf-8": "utf-8", "utf-16": "utf-16-le", "utf-32": "utf-32-le"}
 
@@ -72,6 +74,23 @@ def column(lines: Sequence[str], position: types.Position, encoding: Encoding) -
     line = lines[position.line] if position.line < len(lines) else ""
     encoded = line.encode(_CODECS[encoding], "surrogatepass")[: position.character * _WIDTHS[encoding]]
     return len(encoded.decode(_CODECS[encoding], "ignore")) + 1
+
+
+def changed(text: str, change: types.TextDocumentContentChangeEvent, encoding: Encoding) -> str:
+    """``text`` after one change. Lines end as the protocol says, and nowhere else: not at a form feed."""
+    if isinstance(change, types.TextDocumentContentChangeWholeDocument):
+        return change.text
+    starts = [0, *(match.end() for match in _END.finditer(text))]
+
+    def offset(position: types.Position) -> int:
+        if position.line >= len(starts):
+            return len(text)
+        start = starts[position.line]
+        end = starts[position.line + 1] if position.line + 1 < len(starts) else len(text)
+        line = text[start:end].rstrip("\r\n")
+        return start + column([line], types.Position(0, position.character), encoding) - 1
+
+    return text[: offset(change.range.start)] + change.text + text[offset(change.range.end) :]
 
 
 def _range(plainly: Any) -> types.Range:

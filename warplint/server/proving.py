@@ -17,11 +17,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import warplint
 from warplint.ir.facts import Evidence
 
 # A run that takes longer than this is ended. A single probe has a limit of its own.
 _LONGEST = 900.0
+# The folder that warplint is imported from.
+_INSTALLED = Path(__file__).resolve().parent.parent.parent
 # How long it may take to end in order.
 _ENDING = 5.0
 
@@ -54,7 +55,7 @@ async def ordered(order: Order, progress: Callable[[str], None]) -> Mapping[str,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
         # Where warplint is, and not in the project: modules there may be named like those that the process imports.
-        cwd=Path(warplint.__file__).parent.parent,
+        cwd=_INSTALLED,
         limit=1 << 26,
     )
     assert process.stdin is not None and process.stdout is not None

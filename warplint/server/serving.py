@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,12 +14,14 @@ from typing import Any, TypeVar
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
+from pygls.protocol import LanguageServerProtocol, lsp_method
 from pygls.uris import from_fs_path, to_fs_path
 
 from warplint import __version__
 from warplint.catalogue.rule import Rule
 from warplint.ignoring import with_comments
-from warplint.ir.facts import Evidence, Finding
+from warplint.ir.facts import Evidence, Finding, Problem
+from warplint.ir.spans import Span
 from warplint.processes import relax_collector
 from warplint.report.lsp import Encoding
 from warplint.report.texts import markdown_page
@@ -39,6 +41,9 @@ REASON = "TODO: say why"
 # Pieces of evidence that are remembered, for all files together.
 _REMEMBERED = 5000
 
+# How long an editor may take to show a progress bar, in seconds.
+_PATIENCE = 2.0
+
 
 @dataclass(slots=True)
 class Document:
@@ -51,18 +56,36 @@ class Document:
     checked: Checked | None = None
     #: Whether ``checked`` is about ``text``.
     current: bool = False
+    #: Counts the reasons for an answer: changes of the text, and of what it rests on.
+    asked: int = 0
+    #: Other files that hold findings of this one.
+    elsewhere: set[Path] = field(default_factory=set)
     task: asyncio.Task[None] | None = None
     probe: asyncio.Task[None] | None = None
     settled: asyncio.Event = field(default_factory=asyncio.Event)
+    #: The version that was answered last.
+    told: int | None = None
     #: Counts the answers.
     answers: int = 0
+
+
+class Protocol(LanguageServerProtocol):
+    """pygls's, but for its own copy of the texts: it takes a form feed for the end of a line, and it changes positions
+    that lie beyond."""
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
+    def lsp_text_document__did_change(
+        self, params: types.DidChangeTextDocumentParams
+    ) -> Iterator[tuple[Any, tuple[types.DidChangeTextDocumentParams], None]]:
+        """Hand the changes on."""
+        yield self.fm.features[types.TEXT_DOCUMENT_DID_CHANGE], (params,), None
 
 
 class Server:
     """The state behind the protocol. Everything but the analysis itself runs in the loop's thread."""
 
     def __init__(self) -> None:
-        self.language = LanguageServer("warplint", __version__)
+        self.language = LanguageServer("warplint", __version__, protocol_cls=Protocol)
         self.documents: dict[str, Document] = {}
         self.evidence: dict[object, Evidence] = {}
         self._wishes: Mapping[str, Any] = {}
@@ -98,6 +121,7 @@ class Server:
             document = self.documents[uri] = Document(uri, Path(os.path.abspath(name)), version, text)
         document.version, document.text = version, text
         self.again(document)
+        self._others_again(document.path)
 
     def closed(self, uri: str) -> None:
         """A text was closed: what was said about it goes."""
@@ -111,10 +135,13 @@ class Server:
         self.checker(document.path).forget(document.path)
         if not self.pulls:
             self.language.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
+        document.checked = None
+        self._elsewhere(document)
         self._others_again(document.path)
 
     def again(self, document: Document) -> None:
         """The newest answer about a text is out of date."""
+        document.asked += 1
         document.current = False
         document.settled.clear()
         if document.task is None or document.task.done():
@@ -138,7 +165,7 @@ class Server:
 
     async def _check(self, document: Document) -> None:
         while not document.current and self.documents.get(document.uri) is document:
-            text, version = document.text, document.version
+            text, asked = document.text, document.asked
             checker = self.checker(document.path)
             contents = {
                 other.path: other.text.encode("utf-8", "surrogatepass")
@@ -146,28 +173,48 @@ class Server:
                 if other is not document
             }
 
-            def superseded(text: str = text) -> None:
-                if document.text is not text:
+            def superseded(asked: int = asked) -> None:
+                if document.asked != asked:
                     raise Superseded
 
             try:
                 checked = await self.calculated(checker.check, document.path, text, contents, superseded)
             except Superseded:
                 continue
-            if document.text is not text or document.version != version or checker is not self.checker(document.path):
+            except Exception as error:  # a mistake of ours costs this answer only
+                checker.forget(document.path)
+                what = f"internal error: {type(error).__name__}: {error}; please report it, the file is not linted"
+                checked = Checked(document.path, text, problems=(Problem(str(document.path), what),))
+            if document.asked != asked:
                 continue
             document.checked, document.current = checked, True
             document.answers += 1
             self._complain(checker)
-            self.publish(document)
             document.settled.set()
-            self._others_again(document.path)
+            self.publish(document)
+            if self.pulls and document.told == document.version:
+                self.language.workspace_diagnostic_refresh(None)  # the text is the same, the answer may not be
+            document.told = document.version
+            self._elsewhere(document)
 
     def _others_again(self, path: Path) -> None:
         """The answers about texts that use the file at ``path`` are out of date."""
         for other in self.documents.values():
             if other.path != path and self.checker(other.path).uses(other.path, path):
                 self.again(other)
+
+    def _elsewhere(self, document: Document) -> None:
+        """What is found from one text may stand in another file: publish what has changed there."""
+        own = document.checked.findings if document.checked is not None else ()
+        paths = {finding.location.path for finding in own} - {document.path}
+        before, document.elsewhere = document.elsewhere, paths
+        for path in paths | before:
+            opened = next((other for other in self.documents.values() if other.path == path), None)
+            if opened is not None:
+                self.refresh(opened)
+            elif not self.pulls:
+                told = self._diagnostics_in(path)
+                self.language.text_document_publish_diagnostics(types.PublishDiagnosticsParams(path.as_uri(), told))
 
     async def calculated(self, function: Callable[..., Result], *arguments: Any) -> Result:
         """Run something long beside the loop; one at a time, since projects are shared."""
@@ -195,20 +242,38 @@ class Server:
             found.append((finding, identity))
         return found
 
-    def diagnostics(self, checked: Checked) -> list[types.Diagnostic]:
+    def diagnostics(self, document: Document) -> list[types.Diagnostic]:
         """Everything that is to be shown of a text."""
-        found = [messages.of_problem(problem, checked, self.encoding) for problem in checked.problems[:1]]
-        for finding, _ in self.findings(checked):
-            rule = checked.rules.get(finding.rule)
-            page = self.page(rule) if rule is not None else None
-            found.append(messages.of_finding(finding, checked, self.encoding, page))
-        return found
+        checked = document.checked
+        found = []
+        if checked is not None:
+            found = [messages.of_problem(problem, checked, self.encoding) for problem in checked.problems[:1]]
+        return [*found, *self._diagnostics_in(document.path)]
+
+    def _diagnostics_in(self, path: Path) -> list[types.Diagnostic]:
+        """The findings in a file, from all texts that are open."""
+        found: dict[tuple[str, Span], types.Diagnostic] = {}
+        # A text's own answer counts first.
+        for document in sorted(self.documents.values(), key=lambda document: document.path != path):
+            checked = document.checked
+            if checked is None or not document.current:
+                continue
+            for finding, _ in self.findings(checked):
+                if finding.location.path == path and (finding.rule, finding.location.span) not in found:
+                    found[finding.rule, finding.location.span] = self.diagnostic(finding, checked)
+        return list(found.values())
+
+    def diagnostic(self, finding: Finding, checked: Checked) -> types.Diagnostic:
+        """One finding as it is shown."""
+        rule = checked.rules.get(finding.rule)
+        page = self.page(rule) if rule is not None else None
+        return messages.of_finding(finding, checked, self.encoding, page)
 
     def publish(self, document: Document) -> None:
         """Tell the editor, unless it asks itself."""
-        if document.checked is None or self.pulls:
+        if document.checked is None or not document.current or self.pulls:
             return
-        told = self.diagnostics(document.checked)
+        told = self.diagnostics(document)
         self.language.text_document_publish_diagnostics(
             types.PublishDiagnosticsParams(document.uri, told, document.version)
         )
@@ -216,8 +281,7 @@ class Server:
     def refresh(self, document: Document) -> None:
         """There is news about a text that did not change."""
         document.answers += 1
-        if document.current:
-            self.publish(document)
+        self.publish(document)
         workspace = self.language.client_capabilities.workspace
         if self.pulls:
             self.language.workspace_diagnostic_refresh(None)
@@ -245,16 +309,21 @@ class Server:
 
     # --- the probe ---
 
-    def probe(self, document: Document, names: Iterable[str] = (), emit: str | None = None) -> asyncio.Task[None]:
-        """Probe a text as it is now, in the background: its findings, or kernels by name."""
+    def probe(
+        self, document: Document, names: Iterable[str] = (), emit: str | None = None, unasked: bool = False
+    ) -> asyncio.Task[None]:
+        """Probe a text as it is now, in the background: its findings, or kernels by name.
+
+        ``unasked``: nobody gave a command, so that the configuration may forbid it.
+        """
         if document.probe is not None:
             document.probe.cancel()
-        document.probe = self._start(self._probe(document, tuple(names), emit))
+        document.probe = self._start(self._probe(document, tuple(names), emit, unasked))
         return document.probe
 
-    async def _probe(self, document: Document, names: tuple[str, ...], emit: str | None) -> None:
+    async def _probe(self, document: Document, names: tuple[str, ...], emit: str | None, unasked: bool) -> None:
         answer = await self.answer(document.uri)
-        if answer is None:
+        if answer is None or unasked and not answer[1].probing:
             return
         checked, checker, asked = answer[1], self.checker(document.path), self.asked
         waiting = [
@@ -321,7 +390,11 @@ class Server:
         token = f"warplint-{os.urandom(8).hex()}"
         shown = window is not None and bool(window.work_done_progress)
         if shown:
-            await progress.create_async(token)
+            try:
+                await asyncio.wait_for(progress.create_async(token), _PATIENCE)
+            except Exception:  # an editor that does not answer, or refuses: the work is done all the same
+                shown = False
+        if shown:
             progress.begin(token, types.WorkDoneProgressBegin(title, cancellable=False))
 
         def step(text: str) -> None:
@@ -442,6 +515,8 @@ class Server:
 
     def shut(self) -> None:
         """End what runs."""
+        for document in self.documents.values():
+            document.asked += 1  # ends what is being analysed
         for task in list(self._tasks):
             task.cancel()
         self._worker.shutdown(wait=False, cancel_futures=True)

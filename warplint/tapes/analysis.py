@@ -10,6 +10,8 @@ from warplint.ir.facts import Fact
 from warplint.ir.spans import Location
 from warplint.source.project import Module, Project
 from warplint.tapes import (
+    checkers,
+    copies,
     duplicates,
     entries,
     housekeeping,
@@ -21,6 +23,9 @@ from warplint.tapes import (
     seeding,
     severed,
     stale,
+    structs,
+    unconverged,
+    unwritten,
     windows,
 )
 from warplint.tapes.active import activity
@@ -47,8 +52,10 @@ class TapeAnalysis:
             return
         seen: set[tuple[str, Location]] = set()
         left_out: list[str] = []
+        reads = unwritten.Reads()
         for trace in entries.traces(self.project, module, self.effects, left_out):
             self._note(module, trace)
+            reads.look(trace)
             sweeps = recorded.sweeps(trace)
             actives = [activity(trace, sweep) for sweep in sweeps]
             found = [
@@ -61,6 +68,10 @@ class TapeAnalysis:
                 *retained.facts(trace, sweeps, actives),
                 *duplicates.facts(trace, sweeps, actives),
                 *seeding.facts(trace, sweeps, actives),
+                *structs.facts(trace, sweeps, actives),
+                *copies.facts(trace, sweeps, actives),
+                *checkers.facts(trace),
+                *unconverged.facts(sweeps, actives),
             ]
             told = {fact.location for fact in found}
             for fact in (*found, *housekeeping.facts(trace, sweeps, told)):
@@ -68,6 +79,7 @@ class TapeAnalysis:
                 if key not in seen:
                     seen.add(key)
                     yield fact
+        yield from reads.facts()
         self.exhausted += [(module.path, entry) for entry in left_out]
 
     def _note(self, module: Module, trace: Trace) -> None:

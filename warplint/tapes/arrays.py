@@ -92,6 +92,8 @@ def set_attribute(machine: Machine, array: ArrayValue, name: str, value: Value, 
             value.storage.owner, value.base = array.storage, array
             array.grad = value
         machine.recorder.seeded(array, value, site)
+    elif name == "ptr":
+        machine.recorder.escaped(array, name, site)
 
 
 def item(machine: Machine, array: ArrayValue, index: Value, site: Location) -> Value:

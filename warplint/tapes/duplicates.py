@@ -85,10 +85,11 @@ def same(first: Launched | Copied, second: Launched | Copied) -> bool:
         return False
     if first.kernel != second.kernel or len(first.arguments) != len(second.arguments):
         return False
-    return _alike(first.dim, second.dim) and _alike(first.arguments, second.arguments)
+    return alike(first.dim, second.dim) and alike(first.arguments, second.arguments)
 
 
-def _alike(first: object, second: object) -> bool:
+def alike(first: object, second: object) -> bool:
+    """Whether two arguments are surely the same."""
     if first is second:
         return True
     if isinstance(first, ArrayValue) and isinstance(second, ArrayValue):
@@ -97,9 +98,9 @@ def _alike(first: object, second: object) -> bool:
     if isinstance(first, StructSnapshot) and isinstance(second, StructSnapshot):
         if first.struct != second.struct or first.fields.keys() != second.fields.keys():
             return False
-        return all(_alike(value, second.fields[name]) for name, value in first.fields.items())
+        return all(alike(value, second.fields[name]) for name, value in first.fields.items())
     if isinstance(first, tuple) and isinstance(second, tuple):
-        return len(first) == len(second) and all(_alike(a, b) for a, b in zip(first, second, strict=True))
+        return len(first) == len(second) and all(alike(a, b) for a, b in zip(first, second, strict=True))
     return is_plain(first) and type(first) is type(second) and first == second
 
 

@@ -10,6 +10,7 @@ from warplint.ir.effects import EffectSummary, Path
 from warplint.ir.programs import DefinitionRef
 from warplint.ir.spans import Location
 from warplint.tapes import dtypes, sequences
+from warplint.tapes.factors import factors, reads_at_once
 from warplint.tapes.memo import Memo
 from warplint.tapes.trace import Access, Launched
 from warplint.tapes.values import (
@@ -113,10 +114,19 @@ def run(machine: Machine, pending: _Pending, site: Location) -> None:
             flows=tuple(flows),
             recorded=pending.recorded and context.tape is not None,
             adjoint=pending.adjoint,
+            at_once=reads_at_once(node) if any(_may_be_empty(value) for value in values.values()) else frozenset(),
+            factors=factors(node) if any(isinstance(value, Instance) for value in values.values()) else frozenset(),
         )
     )
     if summary is None or pending.arguments is None:
         _unknown_kernel(machine, pending.arguments or [], site)
+
+
+def _may_be_empty(value: Value) -> bool:
+    """Whether an argument is memory, or holds memory, that was allocated without contents."""
+    if isinstance(value, ArrayValue):
+        return value.storage.source.startswith("empty")
+    return isinstance(value, Instance) and any(_may_be_empty(inner) for inner in value.attributes.values())
 
 
 def _turn_into_arrays(machine: Machine, node: ir.FunctionDef, values: dict[str, Value], site: Location) -> None:

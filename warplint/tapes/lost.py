@@ -1,5 +1,5 @@
 """Operations that the reverse sweep goes past, and sweeps that start nowhere: the facts ``backward-disabled``,
-``launch-not-recorded``, ``loss-not-on-tape`` and ``host-round-trip``."""
+``launch-not-recorded``, ``utility-not-recorded``, ``loss-not-on-tape`` and ``host-round-trip``."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _whole(trace: Trace, sweep: Sweep) -> Sweep:
         if isinstance(record, Launched):
             belongs = not record.adjoint
         elif isinstance(record, Copied):
-            belongs = record.recorded
+            belongs = record.recorded or bool(record.by)
         else:
             continue
         if belongs and record.context.tape == tape:
@@ -56,6 +56,8 @@ def _gone_past(trace: Trace, sweep: Sweep, whole: Sweep) -> Iterator[Fact]:
         if found and isinstance(record, Launched):
             kind = "backward-disabled" if record.recorded else "launch-not-recorded"
             yield _past(trace, sweep, record, found[0], kind)
+        elif found and isinstance(record, Copied):
+            yield _by_utility(sweep, record, found[0])
 
 
 def _past(trace: Trace, sweep: Sweep, record: Launched, edge: Edge, kind: str) -> Fact:
@@ -77,6 +79,22 @@ def _past(trace: Trace, sweep: Sweep, record: Launched, edge: Edge, kind: str) -
     return Fact(kind, site, attributes, labels, record.context.definition, "taped", program)
 
 
+def _by_utility(sweep: Sweep, record: Copied, edge: Edge) -> Fact:
+    place = record.context
+    labels = (
+        Label(place.site, f"`{record.by}` writes {name_of(edge.target)} from {name_of(edge.source)}, on no tape"),
+        *called_from(place.stack, "called from here"),
+        Label(sweep.backward.context.site, "the reverse sweep goes past it"),
+    )
+    attributes = {
+        "function": record.by,
+        "source": plain_name(edge.source),
+        "target": plain_name(edge.target),
+        "input": plain_name(edge.origins[0]),
+    }
+    return Fact("utility-not-recorded", place.site, attributes, labels, place.definition, "taped")
+
+
 def _off_the_tape(trace: Trace, sweep: Sweep, whole: Sweep) -> Iterator[Fact]:
     """A loss that was computed where the tape did not see it."""
     loss = sweep.backward.loss
@@ -90,7 +108,11 @@ def _off_the_tape(trace: Trace, sweep: Sweep, whole: Sweep) -> Iterator[Fact]:
             "input": plain_name(inputs[0]),
             "cause": cause,
         }
-        yield Fact("loss-not-on-tape", place.site, attributes, told, place.definition, "taped")
+        goal = next((target for _, record in reversed(sweep.operations) for _, target in edges(record)), None)
+        program = None
+        if loss is None and goal is not None:
+            program = programs.without_sweep(trace, sweep, inputs, goal, sweep.position)
+        yield Fact("loss-not-on-tape", place.site, attributes, told, place.definition, "taped", program)
         return
     if loss is None or sweep.seeds or not sweep.backward.known or not whole.operations:
         return

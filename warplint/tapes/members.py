@@ -247,10 +247,15 @@ def set_attribute(machine: Machine, owner: Value, name: str, value: Value, site:
         owner.attributes[name] = value
         if owner.is_struct:
             machine.recorder.bound(owner, name, value, site)
+        elif value.__class__ is ArrayValue or value.__class__ is Instance:
+            machine.recorder.aliased(owner.attributes, name, value, site)
         if isinstance(value, ArrayValue) and not value.storage.name:
             value.storage.name = name
     elif isinstance(owner, ClassValue):
         owner.attributes[name] = value
+    elif isinstance(owner, ExternalValue):
+        if owner.name == "warp.config" and name == "verify_autograd_array_access" and value is True:
+            machine.recorder.tracker_set(site)
     elif isinstance(owner, ModuleValue):
         machine.globals(owner.module).names[name] = value
     elif isinstance(owner, ArrayValue):

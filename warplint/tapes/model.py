@@ -15,11 +15,14 @@ from warplint.tapes import (
     launches,
     sequences,
     tapes,
+    utilities,
     vocabulary,
 )
 from warplint.tapes.values import (
     ArrayValue,
     ContextValue,
+    Instance,
+    KernelValue,
     ListValue,
     OptimizerValue,
     Partial,
@@ -42,6 +45,8 @@ def call_external(machine: Machine, name: str, args: Args, keywords: Keywords, s
     handler = _HANDLERS.get(name)
     if handler is not None:
         return handler(machine, args, keywords, site)
+    if name in utilities.UTILITIES:
+        return utilities.call(machine, name, args, keywords, site)
     if name in allocations.ALLOCATORS:
         return allocations.allocate(machine, name, args, keywords, site)
     if name.startswith("warp."):
@@ -163,6 +168,31 @@ def _copy(machine: Machine, args: Args, keywords: Keywords, site: Location) -> V
     return None
 
 
+def _check(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
+    """``wp.autograd.gradcheck(kernel, dim, inputs, outputs)``."""
+    given = dict(zip(("function", "dim", "inputs", "outputs"), args, strict=False)) | keywords
+    kernel = given.get("function")
+    inputs = given.get("inputs")
+    values = (sequences.elements(machine, inputs) or []) if inputs is not None else []
+    if isinstance(kernel, KernelValue):
+        struct = any(
+            isinstance(value, Instance)
+            and value.is_struct
+            and any(isinstance(inner, ArrayValue) and inner.requires_grad for inner in value.attributes.values())
+            for value in values
+        )
+        machine.recorder.checked("gradcheck", None, kernel.definition.qualname, struct, site)
+    return Unknown("gradcheck")
+
+
+def _check_tape(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
+    """``wp.autograd.gradcheck_tape(tape)``."""
+    tape = args[0] if args else keywords.get("tape")
+    if isinstance(tape, TapeValue):
+        machine.recorder.checked("gradcheck_tape", tape.number, "", False, site)
+    return Unknown("gradcheck_tape")
+
+
 def _replay(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
     machine.recorder.replayed(site)
     return None
@@ -210,6 +240,8 @@ def _bundle(machine: Machine, args: Args, keywords: Keywords, site: Location) ->
 _HANDLERS: dict[str, Handler] = {
     "warp.launch": _launch,
     "warp.capture_launch": _replay,
+    "warp.autograd.gradcheck": _check,
+    "warp.autograd.gradcheck_tape": _check_tape,
     "warp.launch_tiled": _launch_tiled,
     "warp.copy": _copy,
     "warp.Tape": _tape,

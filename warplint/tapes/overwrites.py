@@ -12,11 +12,11 @@ from typing import Literal, Union
 
 from warplint.ir.facts import Fact, Label
 from warplint.ir.programs import TapeProgram
-from warplint.tapes import duplicates, programs
+from warplint.tapes import copies, duplicates, programs
 from warplint.tapes.active import Activity, Edge, Origins
 from warplint.tapes.recorded import Operation, Sweep
 from warplint.tapes.stories import called_from, launch_name, name_of, plain_name
-from warplint.tapes.trace import Access, Copied, Filled, Launched, Trace
+from warplint.tapes.trace import Access, Aliased, Copied, Filled, Launched, Trace
 from warplint.tapes.values import ArrayValue, Storage, is_plain
 
 #: What changes memory, and its place in the trace.
@@ -85,6 +85,7 @@ def _overwrites(trace: Trace, sweep: Sweep, active: Activity) -> Iterator[_Overw
         if position in recorded:
             last = position
             if isinstance(record, Launched):
+                yield from _in_place((position, record), active.edges.get(position, ()))
                 for value in _needs((position, record), active.edges.get(position, ())):
                     needed.setdefault(value.access.array.storage, []).append(value)
 
@@ -108,6 +109,30 @@ def _needs(operation: tuple[int, Launched], edges: tuple[Edge, ...]) -> Iterator
             continue
         if read.array.storage not in changed:
             yield _Needed(operation, read, active[source])
+
+
+def _in_place(operation: tuple[int, Launched], edges: tuple[Edge, ...]) -> Iterator[_Overwrite]:
+    """Arrays that a launch gets twice: as what it reads, and as what it writes.
+
+    What a kernel does to one argument is seen in the kernel.
+    """
+    _, record = operation
+    if record.summary is None or not edges:
+        return
+    by_path = {access.path: access for access in record.accesses}
+    for source, wanted in sorted(record.summary.needs):
+        read = by_path.get(wanted)
+        origins = next(
+            (edge.origins for edge in edges if source in by_path and edge.source is by_path[source].array), ()
+        )
+        if read is None or not origins or not read.differentiable or read.writes or read.accumulates:
+            continue
+        for access in record.accesses:
+            effect = record.summary.effect(access.path)
+            same = access.array.storage is read.array.storage and access.array.view == read.array.view
+            if same and access.writes and effect is not None and not effect.placed:
+                yield _Overwrite(read.array, operation, operation, origins, "value")
+                return
 
 
 def _written(record: Launched | Copied) -> Iterator[tuple[ArrayValue, Access | None]]:
@@ -159,6 +184,11 @@ def _filled(
             return
     # A fill is not recorded: the gradient of what is computed on top of it goes on to what was there before.
     origins = active.varied.get(last, {}).get(array.storage, ())
+    if any(
+        isinstance(old, Copied) and old.target.storage is array.storage and copies.is_clone(old)
+        for _, old in sweep.operations
+    ):
+        return  # a clone that only allocates is another mistake
     if origins and not array.view and _useful_after(active, sweep, write[0], array.storage):
         for operation in reversed(sweep.operations):
             if operation[0] < write[0] and any(edge.target.storage is array.storage for edge in _edges(operation)):
@@ -207,6 +237,16 @@ def _fact(trace: Trace, sweep: Sweep, found: _Overwrite) -> Fact:
         "loss": found.loss,
         "during": "recording" if before else "after",
     }
+    alias = next(
+        (
+            one
+            for one in trace.records[:position]
+            if isinstance(one, Aliased) and one.tape == sweep.backward.tape and found.array.storage in one.storages
+        ),
+        None,
+    )
+    if alias is not None and found.loss == "value":
+        return _aliased(trace, sweep, found, alias, labels)
     return Fact(
         "overwritten-before-sweep",
         site,
@@ -216,6 +256,18 @@ def _fact(trace: Trace, sweep: Sweep, found: _Overwrite) -> Fact:
         "taped",
         _program(trace, sweep, found),
     )
+
+
+def _aliased(trace: Trace, sweep: Sweep, found: _Overwrite, alias: Aliased, labels: tuple[Label, ...]) -> Fact:
+    place = alias.context
+    story = (
+        Label(place.site, f"from here on, {name_of(found.array)} is there under two names"),
+        *called_from(place.stack, "called from here"),
+        *labels,
+    )
+    attributes = {"array": plain_name(found.array), "reader": launch_name(found.reader[1]).strip("`")}
+    program = _program(trace, sweep, found)
+    return Fact("state-alias", place.site, attributes, story, place.definition, "taped", program)
 
 
 def _in_recording(sweep: Sweep, write: Write) -> bool:

@@ -109,6 +109,43 @@ def gradient(
     )
 
 
+def without_sweep(
+    trace: Trace, sweep: Sweep, origins: tuple[ArrayValue, ...], goal: ArrayValue, end: int
+) -> ir.TapeProgram | None:
+    """The program up to ``end``, where the gradient is read: no sweep of the tape has brought that of ``goal`` yet."""
+    tape = sweep.backward.tape
+    kept = _slice(trace.records[: end + 1], {goal.storage}, {tape})
+    if kept is None:
+        return None
+    site = trace.records[end].context.site
+    operations = _operations(kept)
+    opened = sum(isinstance(operation, ir.TapeBegin) for operation in operations)
+    if opened > sum(isinstance(operation, ir.TapeEnd) for operation in operations):
+        operations.append(ir.TapeEnd(site, tape))
+    return ir.TapeProgram(
+        operations=(*operations, *(ir.ReadGradient(site, reference(origin)) for origin in origins)),
+        inputs=tuple(dict.fromkeys(origin.storage.number for origin in origins)),
+        objective=reference(goal),
+        flagged=(),
+    )
+
+
+def flagged_late(
+    trace: Trace, sweep: Sweep, origins: tuple[ArrayValue, ...], array: ArrayValue
+) -> ir.TapeProgram | None:
+    """The program up to ``sweep`` where the gradient of ``array`` is made after a struct was given the array."""
+    program = gradient(trace, sweep, origins)
+    if program is None:
+        return None
+    operations = [
+        replace(operation, requires_grad=False)
+        if isinstance(operation, ir.Allocate) and operation.array == array.storage.number
+        else operation
+        for operation in program.operations
+    ]
+    return replace(program, operations=tuple(operations))
+
+
 def overwritten(
     trace: Trace,
     start: int,
@@ -180,6 +217,8 @@ def _slice(records: list[Record], goals: set[Storage], tapes: set[int]) -> list[
                 needed |= {array.storage for array in _arrays(record.arguments)}
         elif isinstance(record, Copied):
             if record.target.storage in needed:
+                if record.by:
+                    return None  # a probe does not call it
                 kept.append(record)
                 needed.add(record.source.storage)
         elif isinstance(record, Filled):

@@ -7,9 +7,11 @@ from typing import Literal
 from warplint.ir.programs import DefinitionRef
 from warplint.ir.spans import Location
 from warplint.tapes.trace import (
+    Aliased,
     Allocated,
     BackwardRun,
     Bound,
+    Checked,
     Context,
     Copied,
     CustomAdjoint,
@@ -28,6 +30,7 @@ from warplint.tapes.trace import (
     TapeBegan,
     TapeEnded,
     Trace,
+    TrackerSet,
 )
 from warplint.tapes.values import ArrayValue, Instance, Storage, TapeValue, Unknown, Value
 
@@ -44,6 +47,21 @@ def _adds_up(record: Launched, gradient: ArrayValue) -> bool:
     )
 
 
+def _entry(container: dict[str, Value] | list[Value], place: str | int) -> Value:
+    if isinstance(container, dict):
+        return container.get(str(place))
+    return container[int(place)] if int(place) < len(container) else None
+
+
+def _memory(value: Value, depth: int = 2) -> set[Storage]:
+    """The memory of an array, or of the arrays that an object has."""
+    if isinstance(value, ArrayValue):
+        return {value.storage}
+    if isinstance(value, Instance) and depth:
+        return {storage for inner in value.attributes.values() for storage in _memory(inner, depth - 1)}
+    return set()
+
+
 class Recorder:
     """The trace of one run and the stack of calls, loops and tapes around the present place."""
 
@@ -56,6 +74,8 @@ class Recorder:
         self._loops: list[tuple[int, int]] = []
         self._next_loop = 0
         self._next_tape = 0
+        #: Where a list or an object got a second name for what it has: the place, the container, and the two names.
+        self._aliases: list[tuple[Context, dict[str, Value] | list[Value], str | int, str | int]] = []
         self._materialized: dict[int, tuple[Unknown, ArrayValue]] = {}
 
     # --- place ---
@@ -183,6 +203,12 @@ class Recorder:
         if target.storage.owner is not None:
             self._gradient_access(target, True, context, "copy", source)
 
+    def computed(self, target: ArrayValue, sources: list[ArrayValue], by: str, site: Location) -> None:
+        """``target`` is computed from ``sources`` by a function of Warp that no tape records."""
+        for number, source in enumerate(sources):
+            whole = number == 0 and target.storage is not source.storage
+            self._add(Copied(self.context(site), target, source, False, whole, by))
+
     def _gradient_access(
         self, array: ArrayValue, writes: bool, context: Context, how: How, origin: ArrayValue | None = None
     ) -> None:
@@ -211,7 +237,22 @@ class Recorder:
 
     def bound(self, struct: Instance, name: str, value: Value, site: Location) -> None:
         """A field of a struct gets another value."""
-        self._add(Bound(self.context(site), id(struct), name, value))
+        flag = value.requires_grad if isinstance(value, ArrayValue) else None
+        self._add(Bound(self.context(site), id(struct), name, value, flag))
+
+    def aliased(self, container: dict[str, Value] | list[Value], key: str | int, value: Value, site: Location) -> None:
+        """``container`` gets ``value`` under ``key``: one object has two names if it has it under another already."""
+        places = container.items() if isinstance(container, dict) else enumerate(container)
+        for other, known in places:
+            if known is value and other != key:
+                self._aliases.append((self.context(site), container, key, other))
+                return
+
+    def _note_aliases(self, tape: int) -> None:
+        for context, container, key, other in self._aliases:
+            first, second = (_entry(container, place) for place in (key, other))
+            if first is second and first is not None:
+                self._add(Aliased(context, tape, frozenset(_memory(first))))
 
     def seeded(self, array: ArrayValue, value: Value, site: Location) -> None:
         """``array.grad = value``."""
@@ -245,6 +286,12 @@ class Recorder:
         else:
             self._add(Escaped(self.context(site), array, callee))
 
+    def checked(self, checker: str, tape: int | None, kernel: str, struct: bool, site: Location) -> None:
+        self._add(Checked(self.context(site), checker, tape, kernel, struct))
+
+    def tracker_set(self, site: Location) -> None:
+        self._add(TrackerSet(self.context(site)))
+
     def replayed(self, site: Location) -> None:
         self._add(Replayed(self.context(site)))
 
@@ -255,6 +302,7 @@ class Recorder:
         return TapeValue(self._next_tape)
 
     def begin_tape(self, tape: TapeValue, site: Location) -> None:
+        self._note_aliases(tape.number)
         self._add(TapeBegan(self.context(site), tape.number))
         self.tapes.append(tape.number)
 

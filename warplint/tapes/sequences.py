@@ -126,6 +126,8 @@ def set_item(machine: Machine, owner: Value, index: Value, value: Value, site: L
             index = machine.questions.number(index)
         if isinstance(index, int) and -len(owner.items) <= index < len(owner.items):
             owner.items[index] = value
+            if value.__class__ is ArrayValue or value.__class__ is Instance:
+                machine.recorder.aliased(owner.items, index % len(owner.items), value, site)
         elif isinstance(index, slice):
             known = elements(machine, value)
             if known is not None and all(

@@ -80,7 +80,10 @@ def _early(trace: Trace, sweep: Sweep, parameter: ArrayValue, read: int) -> Fact
         *called_from(place.stack, "called from here"),
         Label(sweep.backward.context.site, "the sweep that it is for comes later"),
     )
-    return _fact(sweep, parameter, place.site, place.definition, labels, "comes with the `backward()` after it", None)
+    loss = sweep.backward.loss
+    program = programs.without_sweep(trace, sweep, (parameter,), loss, read) if loss is not None else None
+    cause = "comes with the `backward()` after it"
+    return _fact(sweep, parameter, place.site, place.definition, labels, cause, program)
 
 
 def _zeroed(trace: Trace, sweep: Sweep, parameter: ArrayValue, zeroed: int, read: int) -> Fact:

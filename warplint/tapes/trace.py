@@ -56,7 +56,9 @@ class Launched:
     """``arguments`` in the order of the kernel's parameters. ``recorded``: on the open tape.
 
     ``flows``: pairs of arrays such that the second's contents depend differentiably on the first's. ``snapshot``: the
-    values of struct arguments at the time of the launch, by the identity of the instance.
+    values of struct arguments at the time of the launch, by the identity of the instance. ``factors``: numbers in
+    structs (parameter and field) that the kernel multiplies elements by. ``at_once``: the arrays that every thread
+    reads, whatever they hold; looked for where the launch is given memory that may be uninitialised.
     """
 
     context: Context
@@ -68,17 +70,23 @@ class Launched:
     flows: tuple[tuple[ArrayValue, ArrayValue], ...]
     recorded: bool
     adjoint: bool = False
+    factors: frozenset[tuple[str, str]] = frozenset()
+    at_once: frozenset[tuple[str, ...]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """Elements of ``source`` go to ``target``; ``whole``: all of target is overwritten."""
+    """Elements of ``source`` go to ``target``; ``whole``: all of target is overwritten.
+
+    ``by``: the function of Warp that computes target from source in some other way, and records nothing.
+    """
 
     context: Context
     target: ArrayValue
     source: ArrayValue
     recorded: bool
     whole: bool
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,12 +206,40 @@ class Flagged:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A field of the struct instance with this identity got a value."""
+    """A field of the struct instance with this identity got a value, an array with ``requires_grad`` ``flag``."""
 
     context: Context
     struct: int
     field: str
     value: Value
+    flag: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Aliased:
+    """When ``tape`` began, one object had two names; that came about at ``context``. ``storages``: its memory."""
+
+    context: Context
+    tape: int
+    storages: frozenset[Storage]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A gradient checker of Warp ran: over a tape, or over one kernel, which may take a struct that holds arrays."""
+
+    context: Context
+    checker: str
+    tape: int | None
+    kernel: str
+    struct: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TrackerSet:
+    """``wp.config.verify_autograd_array_access`` was turned on."""
+
+    context: Context
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +266,9 @@ Record = Union[
     Escaped,
     Flagged,
     Bound,
+    Aliased,
+    Checked,
+    TrackerSet,
     Replayed,
 ]
 

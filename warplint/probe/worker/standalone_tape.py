@@ -255,6 +255,9 @@ class _Script:
         tape, loss = operation["tape"], operation["loss"]
         seeds = [self._reference(seed) for seed in operation["seeds"]]
         targets = [self._reference(loss)] if loss is not None else seeds
+        if not targets:
+            self.body.append(f"tape_{tape}.backward()")
+            return
         end = " + ".join(self._float_sum(target) for target in targets)
         adds = self._ended < len(self.windows) and self.windows[self._ended]
         self._ended += 1

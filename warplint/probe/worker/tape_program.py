@@ -327,6 +327,10 @@ class _Run:
         loss = self.reference(operation["loss"]) if operation["loss"] is not None else None
         seeds = [self.reference(seed) for seed in operation["seeds"]]
         targets = [loss] if loss is not None else seeds
+        if not targets and self.program.plan["objective"] is not None:
+            if self.differentiate:
+                self.tapes[number].backward()
+            return
         if not targets:
             raise Unsupported("backward is called with neither a loss nor seeds")
         self.final = np.concatenate([self.floats(target) for target in targets])

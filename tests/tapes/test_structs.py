@@ -1,0 +1,209 @@
+"""Structs that change after a launch was given them, and objects that get two names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+from judged import judge
+
+from warplint.ir.facts import Fact
+
+Run = Callable[[str], list[Fact]]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Analyse a program and hold what is found to its marks."""
+    return partial(judge, tmp_path, kinds={"overwritten-before-sweep", "flag-set-after-struct", "state-alias"})
+
+
+STRUCTS = """
+@wp.struct
+class Pair:
+    a: wp.array(dtype=float)
+    b: wp.array(dtype=float)
+    k: float
+    g: float
+
+
+@wp.kernel
+def step(pair: Pair):
+    i = wp.tid()
+    scale = pair.k * 2.0
+    pair.b[i] = pair.a[i] * scale + pair.g
+
+
+@wp.kernel
+def finish(pair: Pair, loss: wp.array(dtype=float)):
+    wp.atomic_add(loss, 0, pair.b[wp.tid()])
+
+
+pair = Pair()
+pair.a = x
+pair.b = a
+"""
+END = """
+tape.backward(loss)
+print(x.grad.numpy())
+"""
+
+
+def test_a_field_that_gets_another_array(run: Run) -> None:
+    (fact, _) = run(f"""{STRUCTS}
+with tape:
+    wp.launch(step, dim=n, inputs=[pair])
+    pair.a = a  # expect: WP205
+    pair.b = b  # expect: WP205
+    wp.launch(step, dim=n, inputs=[pair])
+    wp.launch(total, dim=n, inputs=[b, loss])
+{END}""")
+    assert fact.attributes["by"] == "binding" and fact.program is not None
+
+
+def test_a_field_that_gets_another_array_after_the_recording(run: Run) -> None:
+    run(f"""{STRUCTS}
+with tape:
+    wp.launch(step, dim=n, inputs=[pair])
+    wp.launch(total, dim=n, inputs=[a, loss])
+pair.b = b  # expect: WP205
+{END}""")
+
+
+@pytest.mark.parametrize("value", ["0.1 * float(t)", "0.1 * (t + 1)", "[0.3, 0.2, 0.1][t]"])
+def test_a_number_that_changes_with_every_step(run: Run, value: str) -> None:
+    run(
+        f"""{STRUCTS}
+with tape:
+    for t in range(3):
+        pair.k = {value}  # expect: WP205
+        wp.launch(step, dim=n, inputs=[pair])
+    wp.launch(total, dim=n, inputs=[a, loss])
+{END}""".replace("wp.launch(step, dim=n, inputs=[pair])", "wp.launch(scaled, dim=n, inputs=[pair, x, ys[t]])")
+        .replace(
+            "pair = Pair()",
+            """@wp.kernel
+def scaled(pair: Pair, x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[i] * pair.k + pair.g
+ys = [wp.zeros_like(x) for _ in range(3)]
+pair = Pair()""",
+        )
+        .replace("inputs=[a, loss]", "inputs=[ys[0], loss]")
+    )
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        # what a number is added to has the same derivative
+        "    wp.launch(step, dim=n, inputs=[pair])\n    wp.launch(total, dim=n, inputs=[a, loss])\npair.g = 3.0",
+        # the same array again
+        "    wp.launch(step, dim=n, inputs=[pair])\n    pair.b = a\n    wp.launch(finish, dim=n, inputs=[pair, loss])",
+        # back in time
+        "    wp.launch(step, dim=n, inputs=[pair])\n    wp.launch(total, dim=n, inputs=[a, loss])\n"
+        "pair.b = b\npair.b = a",
+        # another struct
+        "    wp.launch(step, dim=n, inputs=[pair])\n    pair = Pair()\n    pair.a, pair.b = a, b\n"
+        "    wp.launch(step, dim=n, inputs=[pair])\n    wp.launch(total, dim=n, inputs=[b, loss])",
+    ],
+)
+def test_structs_that_stay_what_they_are(run: Run, rest: str) -> None:
+    run(f"{STRUCTS}\npair.k = 1.0\npair.g = 1.0\nwith tape:\n{rest}\n{END}")
+
+
+def test_after_the_sweep_it_may_change(run: Run) -> None:
+    run(f"""{STRUCTS}
+with tape:
+    wp.launch(step, dim=n, inputs=[pair])
+    wp.launch(total, dim=n, inputs=[a, loss])
+{END}
+pair.b = b
+""")
+
+
+LATE = """
+with tape:
+    wp.launch(step, dim=n, inputs=[pair])
+    wp.launch(finish, dim=n, inputs=[pair, loss])
+"""
+
+
+def test_a_flag_that_the_struct_does_not_know(run: Run) -> None:
+    (fact,) = run(f"""{STRUCTS}
+late = wp.zeros(n, dtype=float)
+pair.b = late
+late.requires_grad = True  # expect: WP308
+{LATE}{END}""")
+    assert fact.attributes == {"array": "late", "field": "b", "kernel": "step"}
+    assert fact.program is not None
+
+
+@pytest.mark.parametrize(
+    "setup", ["late.requires_grad = True\npair.b = late", "pair.b = late\nlate.requires_grad = True\npair.b = late"]
+)
+def test_a_flag_that_the_struct_knows(run: Run, setup: str) -> None:
+    run(f"{STRUCTS}\nlate = wp.zeros(n, dtype=float)\n{setup}\n{LATE}{END}")
+
+
+ROUNDS = """
+states = [wp.zeros(n, dtype=float, requires_grad=True) for _ in range(4)]
+for k in range(3):
+    inner = wp.Tape()
+    with inner:
+        for t in range(3):
+            wp.launch(combine, dim=n, inputs=[states[t], x, states[t + 1]])
+            wp.launch(square, dim=n, inputs=[states[t + 1], states[t + 1]]) if False else None
+        wp.launch(total, dim=n, inputs=[states[3], loss])
+    inner.backward(loss)
+    print(x.grad.numpy())
+    inner.zero()
+    NEXT
+"""
+
+
+@pytest.mark.parametrize("rebinding", ["states[0] = states[-1]", "states[0] = states[3]"])
+def test_the_first_state_becomes_the_last(run: Run, rebinding: str) -> None:
+    (fact,) = run(ROUNDS.replace("NEXT", f"{rebinding}  # expect: WP204"))
+    assert fact.program is not None
+
+
+@pytest.mark.parametrize(
+    "rebinding",
+    [
+        "states[0] = wp.clone(states[-1])",
+        "wp.copy(states[0], states[-1])",
+        "states[0], states[-1] = states[-1], states[0]",
+        "states = [wp.clone(states[-1]), *[wp.zeros_like(x) for _ in range(3)]]",
+    ],
+)
+def test_the_first_state_is_another_array(run: Run, rebinding: str) -> None:
+    run(ROUNDS.replace("NEXT", rebinding))
+
+
+def test_two_attributes_of_one_object(run: Run) -> None:
+    run(
+        """
+class Sim:
+    def __init__(self):
+        self.now = wp.zeros(n, dtype=float, requires_grad=True)
+        self.later = wp.zeros(n, dtype=float, requires_grad=True)
+
+    def week(self):
+        tape = wp.Tape()
+        with tape:
+            wp.launch(combine, dim=n, inputs=[self.now, x, self.later])
+            wp.launch(total, dim=n, inputs=[self.later, loss])
+        tape.backward(loss)
+        print(x.grad.numpy())
+        tape.zero()
+        self.now = self.later  # expect: WP204
+
+
+sim = Sim()
+for k in range(3):
+    sim.week()
+""".replace("wp.launch(combine", "wp.launch(combine")
+    )

@@ -1,0 +1,88 @@
+"""What the text of a kernel says beyond its effects: factors from structs, and arrays that are read in any case."""
+
+from __future__ import annotations
+
+from warplint.ir import syntax as ir
+from warplint.tapes.memo import Memo
+
+#: A parameter and the name of a field.
+Field = tuple[str, str]
+
+
+def _factors(node: ir.FunctionDef) -> frozenset[Field]:
+    """The fields, by parameter, that stand on one side of a product or quotient with an element on the other."""
+    parameters = {parameter.name for parameter in node.parameters}
+    fields: dict[str, set[Field]] = {}
+    loads: set[str] = set()
+    found: set[Field] = set()
+
+    def fields_in(expr: ir.Expr) -> set[Field]:
+        inside: set[Field] = set()
+        for part in ir.walk(expr):
+            if isinstance(part, ir.Attribute) and isinstance(part.value, ir.Name) and part.value.id in parameters:
+                inside.add((part.value.id, part.attr))
+            elif isinstance(part, ir.Name):
+                inside |= fields.get(part.id, set())
+        return inside
+
+    def has_load(expr: ir.Expr) -> bool:
+        return any(
+            isinstance(part, ir.Subscript) or (isinstance(part, ir.Name) and part.id in loads) for part in ir.walk(expr)
+        )
+
+    for statement in node.body:
+        for part in ir.walk(statement):
+            if isinstance(part, ir.Binary) and part.operator in ("*", "/"):
+                for one, other in ((part.left, part.right), (part.right, part.left)):
+                    if has_load(other):
+                        found |= fields_in(one)
+        for part in ir.walk(statement):
+            if isinstance(part, ir.Assign):
+                for target in part.targets:
+                    if isinstance(target, ir.Name):
+                        fields[target.id] = fields_in(part.value)
+                        if has_load(part.value):
+                            loads.add(target.id)
+    return frozenset(found)
+
+
+#: What ``_factors`` says of a kernel, found out once.
+factors = Memo(_factors)
+
+
+def _reads_at_once(node: ir.FunctionDef) -> frozenset[tuple[str, ...]]:
+    """The arrays (parameters, or fields of parameters) whose elements every thread reads, whatever any array holds."""
+    parameters = {parameter.name for parameter in node.parameters}
+    found: set[tuple[str, ...]] = set()
+    for statement in node.body:
+        if isinstance(statement, (ir.If, ir.For, ir.While)):
+            if any(isinstance(part, (ir.Return, ir.Break, ir.Continue)) for part in ir.walk(statement)):
+                break
+            continue
+        if isinstance(statement, ir.Return):
+            break
+        targets: set[int] = set()
+        if isinstance(statement, ir.Assign):
+            targets = {id(target) for target in statement.targets}
+        maybe = {
+            id(inner)
+            for part in ir.walk(statement)
+            if isinstance(part, (ir.Conditional, ir.Boolean))
+            for inner in ir.walk(part)
+        }
+        for part in ir.walk(statement):
+            if isinstance(part, ir.Subscript) and id(part) not in targets | maybe:
+                name = ir.dotted(part.value)
+                path = tuple(name.split(".")) if name else ()
+                if path and path[0] in parameters:
+                    found.add(path)
+            elif isinstance(part, ir.Call) and part.args and id(part) not in maybe:
+                called = (ir.dotted(part.func) or "").rpartition(".")[2]
+                name = ir.dotted(part.args[0]) if called.startswith("atomic_") else None
+                if name and name.split(".")[0] in parameters:
+                    found.add(tuple(name.split(".")))
+    return frozenset(found)
+
+
+#: What ``_reads_at_once`` says of a kernel, found out once.
+reads_at_once = Memo(_reads_at_once)
