@@ -7,6 +7,7 @@ from pathlib import Path
 
 from warplint.catalogue.loading import load_catalogue
 from warplint.ir.facts import Evidence, Fact, Finding, Label, Problem, Reach, Severity
+from warplint.ir.fixes import Fix
 from warplint.ir.spans import Location, Span
 from warplint.report.model import Report
 
@@ -51,9 +52,10 @@ def finding(
     severity: Severity = "error",
     reach: Reach = "taped",
     rule: str = "WP104",
+    fix: Fix | None = None,
 ) -> Finding:
     fact = Fact("loop-carried-value", place, {}, tuple(labels), "f", reach)
-    return Finding(rule, "loop-carried-value", "`p` is lost", severity, "high", fact, evidence)
+    return Finding(rule, "loop-carried-value", "`p` is lost", severity, "high", fact, evidence, fix=fix)
 
 
 def report(

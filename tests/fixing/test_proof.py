@@ -137,8 +137,42 @@ def lift(place: wp.array(dtype=wp.vec3d), rise: wp.array(dtype=wp.float64), out:
 """
 
 
+IN_FUNC = """\
+import warp as wp
+
+
+@wp.func
+def without_drift(v: wp.vec3, keel: float):
+    v[1] = v[0] * keel
+    return v
+
+
+@wp.kernel
+def made_good(v: wp.array(dtype=wp.vec3), keel: wp.array(dtype=float), out: wp.array(dtype=wp.vec3)):
+    i = wp.tid()
+    out[i] = without_drift(v[i], keel[i]) * keel[i]
+"""
+
+SQUARES = """\
+import warp as wp
+
+
+@wp.kernel
+def far(x: wp.array(dtype=float), y: wp.array(dtype=float), flat: wp.array(dtype=float), deep: wp.array(dtype=float)):
+    i = wp.tid()
+    flat[i] = wp.sqrt(x[i] * x[i])
+    deep[i] = wp.sqrt(x[i] * x[i] + y[i] * y[i])
+"""
+
+
 def test_defects_of_one_kernel_and_types(tmp_path: Path) -> None:
-    for name, code in (("twice", TWICE), ("unmended", UNMENDED), ("double", DOUBLE)):
+    for name, code in (
+        ("twice", TWICE),
+        ("unmended", UNMENDED),
+        ("double", DOUBLE),
+        ("func", IN_FUNC),
+        ("squares", SQUARES),
+    ):
         (tmp_path / f"{name}.py").write_text(code)
     found = findings(tmp_path)
     # Neither is right without the other.
@@ -156,3 +190,8 @@ def test_defects_of_one_kernel_and_types(tmp_path: Path) -> None:
     (double,) = found["double.py"]
     assert fix_of(double).applicability == "safe"
     assert "type(p)(p[0], p[1] * rise[i], p[2])" in edited(DOUBLE, fix_of(double).edits)
+    # Warp hands arguments of funcs over by value, so that they can be built anew.
+    (in_func,) = found["func.py"]
+    assert fix_of(in_func).applicability == "safe"
+    assert "v = wp.vec3(v[0], v[0] * keel, v[2])" in edited(IN_FUNC, fix_of(in_func).edits)
+    assert [fix_of(finding).applicability for finding in found["squares.py"]] == ["safe", "safe"]

@@ -218,7 +218,10 @@ def distances(a: wp.array(dtype=wp.vec3), b: wp.array(dtype=wp.vec3), distance: 
     [
         ("wp.sqrt(wp.dot(d, d))", "wp.length(d)"),
         ("wp.sqrt(wp.length_sq(d))", "wp.length(d)"),
-        ("wp.sqrt(d[0] * d[0])", None),
+        ("wp.sqrt(d[0] * d[0])", "wp.abs(d[0])"),
+        ("wp.sqrt((d[0] * d[0]) + d[1] * d[1])", "wp.length(wp.vec2(d[0], d[1]))"),
+        ("wp.sqrt(2.0 * wp.length_sq(d))", None),
+        ("wp.sqrt(wp.abs(d[0]))", None),
     ],
 )
 def test_root(tmp_path: Path, before: str, after: str | None) -> None:
@@ -240,12 +243,21 @@ def outflow(head: wp.array(dtype=float), flow: wp.array(dtype=float)):
     [
         ("wp.where(h > 0.0, wp.sqrt(h), 0.0)", "wp.sqrt(h) if h > 0.0 else 0.0"),
         ("1.0 + wp.where(h > 0.0, wp.sqrt(h), 0.0)", "1.0 + (wp.sqrt(h) if h > 0.0 else 0.0)"),
+        (
+            "wp.where(cond=h > 0.0, value_if_true=1.0 / h, value_if_false=0.0)",
+            "1.0 / h if h > 0.0 else 0.0",
+        ),
         ("wp.where(h > 0.0,  # wet\n        wp.sqrt(h), 0.0)", None),
     ],
 )
 def test_choice(tmp_path: Path, before: str, after: str | None) -> None:
     expected = None if after is None else OUTFLOW.replace("CHOICE", after)
     assert mended(tmp_path, OUTFLOW.replace("CHOICE", before), "WP501") == expected
+
+
+def test_what_was_computed_before_is_not_helped_by_a_choice(tmp_path: Path) -> None:
+    code = OUTFLOW.replace("    flow[i] = CHOICE", "    r = wp.sqrt(h)\n    flow[i] = wp.where(h > 0.0, 2.0 * r, 0.0)")
+    assert mended(tmp_path, code, "WP501") is None
 
 
 HOUSEKEEPING = """\

@@ -10,6 +10,7 @@ import pytest
 from rendering import Source, finding, report
 
 from warplint.ir.facts import Evidence, Label, Problem
+from warplint.ir.fixes import Edit, Fix
 from warplint.ir.spans import Location, Span
 from warplint.report import as_json, concise, lsp
 from warplint.report.model import problem_line
@@ -101,6 +102,31 @@ def test_json_counts_refuted_findings_apart_shown_or_hidden(source: Source) -> N
 
 def test_values_that_json_does_not_know() -> None:
     assert as_json.plain({1: (float("inf"), Path("a"), None, True)}) == {"1": ["inf", "a", None, True]}
+
+
+def test_fixes(source: Source) -> None:
+    place = source.place("p = p * x")
+    fix = Fix("safe", "Write another name", (Edit(source.place("p * x"), "q"),))
+    found = report(finding(place, fix=fix), sources=[source])
+    (entry,) = json.loads("".join(as_json.render(found)))["findings"]
+    assert entry["fix"] == {
+        "applicability": "safe",
+        "message": "Write another name",
+        "edits": [{"path": "a.py", "line": 2, "column": 15, "end_line": 2, "end_column": 20, "text": "q"}],
+    }
+    (line,) = lsp.render(found)
+    (diagnostic,) = json.loads(line)["diagnostics"]
+    assert diagnostic["data"]["fix"] == {
+        "applicability": "safe",
+        "message": "Write another name",
+        "edits": [
+            {
+                "uri": source.path.as_uri(),
+                "range": {"start": {"line": 1, "character": 15}, "end": {"line": 1, "character": 20}},
+                "newText": "q",
+            }
+        ],
+    }
 
 
 def test_lsp_columns_are_utf_16_units_from_zero(source: Source) -> None:

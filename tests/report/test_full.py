@@ -9,6 +9,7 @@ import pytest
 from rendering import CONFIRMED, Source, finding, report
 
 from warplint.ir.facts import UNPROBED, Evidence, Label
+from warplint.ir.fixes import Applicability, Edit, Fix
 from warplint.report.full import render
 from warplint.report.snippets import LONGEST, shown_text, shown_width
 from warplint.report.style import Style
@@ -225,3 +226,11 @@ class TestLongLines:
         assert "left" in code and "right" not in code
         assert first.endswith("^^^^")
         assert second.endswith(" here rig") and len(second) <= LONGEST + 30
+
+
+@pytest.mark.parametrize(("applicability", "option"), [("safe", "--fix"), ("unsafe", "--fix --unsafe-fixes")])
+def test_what_mends_it(tmp_path: Path, applicability: Applicability, option: str) -> None:
+    source = Source(tmp_path / "a.py", LOOP)
+    fix = Fix(applicability, "Write another name", (Edit(source.place("p * x"), "q"),))
+    lines = list(render(report(finding(source.place("p = p * x[i]"), fix=fix), sources=[source])))
+    assert f"  = fix ({option}): Write another name" in lines

@@ -11,6 +11,7 @@ import pytest
 from rendering import CONFIRMED, Source, finding, report
 
 from warplint.ir.facts import Evidence, Finding, Label, Problem
+from warplint.ir.fixes import Edit, Fix
 from warplint.report import sarif
 from warplint.report.model import Report
 
@@ -66,6 +67,25 @@ def test_places_are_relative_and_count_code_points(source: Source) -> None:
     assert place["artifactLocation"] == {"uri": "with%20space/%C3%A4.py", "uriBaseId": "%SRCROOT%"}
     assert place["region"] == {"startLine": 2, "startColumn": 11, "endLine": 2, "endColumn": 20}
     assert run["originalUriBaseIds"]["%SRCROOT%"]["uri"].startswith("file:///")
+
+
+def test_a_fix_replaces_regions_of_its_files(source: Source, tmp_path: Path) -> None:
+    other = Source(tmp_path / "b.py", TEXT)
+    edits = (Edit(source.place("p * x"), "q"), Edit(other.place("x = 1"), ""), Edit(source.place("q = p[0](x)"), "r"))
+    found = finding(source.place("p = p * x"), fix=Fix("unsafe", "Write another name (not proved: no)", edits))
+    (result,) = run_of(report(found, sources=[source, other]))["results"]
+    (fix,) = result["fixes"]
+    assert fix["description"]["text"] == "Write another name (not proved: no)"
+    assert fix["properties"] == {"applicability": "unsafe"}
+    first, second = fix["artifactChanges"]
+    assert first["artifactLocation"]["uri"] == "with%20space/%C3%A4.py"
+    assert [entry["insertedContent"]["text"] for entry in first["replacements"]] == ["q", "r"]
+    assert second["replacements"][0]["deletedRegion"] == {
+        "startLine": 1,
+        "startColumn": 1,
+        "endLine": 1,
+        "endColumn": 6,
+    }
 
 
 def test_a_file_elsewhere_has_a_whole_uri(source: Source, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -40,11 +40,9 @@ class _Store:
 def in_constructor(place: Place) -> Iterator[Plan]:
     """``v = wp.vec3(v[0], s, v[2])`` for ``v[1] = s``; stores that follow one another go into one constructor."""
     variable, size = place.attribute("variable"), place.finding.fact.attributes["size"]
-    kind, function = place.attribute("composite"), place.function()
-    if kind not in ("vec", "quat") or not isinstance(size, int) or not 2 <= size <= 4 or function is None:
+    kind = place.attribute("composite")
+    if kind not in ("vec", "quat") or not isinstance(size, int) or not 2 <= size <= 4:
         return
-    if any(parameter.name == variable for parameter in function.parameters):
-        return  # a caller may see the store
     spans = dict.fromkeys(label.location.span for label in place.finding.fact.labels)
     stores = [store for span in spans if (store := _store(place, span, variable, size)) is not None]
     if not any(store.statement.span == place.span for store in stores):

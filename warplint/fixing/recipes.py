@@ -31,6 +31,9 @@ _POSITIONAL = {
     "clone": 2,
 }
 
+#: The parameters of ``wp.where``.
+_CHOICE = ("cond", "value_if_true", "value_if_false")
+
 
 def plans(place: Place, recipe: str) -> list[Plan]:
     """What a recipe would change, the best first; nothing if it has no sure way, or needs a person."""
@@ -136,25 +139,56 @@ def _guarded_root(place: Place) -> Iterator[Plan]:
     if not isinstance(root, ir.Call) or place.external(root.func) != "warp.sqrt" or len(root.args) != 1:
         return
     if not isinstance(root.func, ir.Attribute) or root.keywords:
-        return  # `length` may not be imported
-    prefix, inner = place.text(root.func.value.span), root.args[0]
-    if not isinstance(inner, ir.Call) or inner.keywords:
-        return
-    name, parts = place.external(inner.func), [place.text(argument.span) for argument in inner.args]
-    alike = len(parts) == 2 and parts[0] == parts[1] and not any(isinstance(n, ir.Call) for n in ir.walk(inner.args[0]))
-    if (name == "warp.dot" and alike) or (name == "warp.length_sq" and len(parts) == 1):
-        text = f"{prefix}.length({parts[0]})"
+        return  # what takes its place may not be imported
+    warp, inner = place.text(root.func.value.span), root.args[0]
+    vector: str | None = None
+    if isinstance(inner, ir.Call) and not inner.keywords:
+        name, parts = place.external(inner.func), inner.args
+        if (name == "warp.dot" and _alike(place, parts)) or (name == "warp.length_sq" and len(parts) == 1):
+            vector = place.text(parts[0].span)
+    else:
+        squared = _squared(place, inner)
+        if len(squared) == 1:
+            text = f"{warp}.abs({squared[0]})"
+            yield Plan(f"Write `{text}`, which is the same", (place.edit(root.span, text),))
+        elif 2 <= len(squared) <= 4:
+            vector = f"{warp}.vec{len(squared)}({', '.join(squared)})"
+    if vector is not None:
+        text = f"{warp}.length({vector})"
         yield Plan(f"Write `{text}`, whose adjoint is guarded", (place.edit(root.span, text),))
+
+
+def _alike(place: Place, parts: tuple[ir.Expr, ...]) -> bool:
+    """Whether two operands are the same value: the same text, without calls."""
+    called = any(isinstance(node, ir.Call) for part in parts for node in ir.walk(part))
+    return len(parts) == 2 and not called and place.text(parts[0].span) == place.text(parts[1].span)
+
+
+def _squared(place: Place, expr: ir.Expr) -> list[str]:
+    """What is squared in a sum of squares, as text; empty for anything else."""
+    if isinstance(expr, ir.Binary) and expr.operator == "+":
+        left, right = _squared(place, expr.left), _squared(place, expr.right)
+        return [*left, *right] if left and right else []
+    if isinstance(expr, ir.Binary) and expr.operator == "*" and _alike(place, (expr.left, expr.right)):
+        return [place.text(expr.left.span)]
+    return []
 
 
 def _conditional(place: Place) -> Iterator[Plan]:
     call = place.node(place.span, ir.Call)
-    if not isinstance(call, ir.Call) or place.external(call.func) != "warp.where" or len(call.args) != 3:
+    if not isinstance(call, ir.Call) or place.external(call.func) != "warp.where":
         return
+    parts = dict(zip(_CHOICE, call.args, strict=False)) | {str(item.name): item.value for item in call.keywords}
     loose = (ir.Conditional, ir.Lambda, ir.Walrus, ir.Starred, ir.Tuple)
-    if call.keywords or any(isinstance(part, loose) for part in call.args) or "#" in place.text(call.span):
+    if tuple(parts) != _CHOICE or len(call.args) + len(call.keywords) != len(_CHOICE) or "#" in place.text(call.span):
         return
-    condition, chosen, other = (place.text(part.span) for part in call.args)
+    if any(isinstance(part, loose) for part in parts.values()):
+        return
+    # What was computed before, in a statement of its own, is differentiated all the same.
+    sides = [node for name in _CHOICE[1:] for node in ir.walk(parts[name])]
+    if not any(isinstance(node, ir.Call) or _divides(node) for node in sides):
+        return
+    condition, chosen, other = (place.text(part.span) for part in parts.values())
     text = f"{chosen} if {condition} else {other}"
     whole = any(
         isinstance(node, (ir.Assign, ir.Return)) and node.value is not None and node.value.span == call.span
@@ -163,6 +197,10 @@ def _conditional(place: Place) -> Iterator[Plan]:
     if not whole or "\n" in text:
         text = f"({text})"
     yield Plan("Choose with a conditional expression, which runs one side only", (place.edit(call.span, text),))
+
+
+def _divides(node: ir.Node) -> bool:
+    return isinstance(node, ir.Binary) and node.operator in ("/", "**", "%", "//")
 
 
 def _close_the_tape(place: Place) -> Iterator[Plan]:

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Literal
 
 from warplint.ir.facts import Finding, Severity
+from warplint.ir.fixes import Fix
 from warplint.ir.spans import Location, file_and_cell
-from warplint.report.as_json import evidence, fix, plain
+from warplint.report.as_json import evidence, plain
 from warplint.report.model import Lines, Report, evidence_line
 
 #: The units in which an editor may count columns.
@@ -64,9 +65,22 @@ def diagnostic(finding: Finding, lines: Lines, encoding: Encoding = "utf-16") ->
             "confidence": finding.confidence,
             "reach": finding.fact.reach,
             "evidence": evidence(finding.evidence),
-            "fix": fix(finding.fix),
+            "fix": None if finding.fix is None else text_edits(finding.fix, lines, encoding),
         },
     }
+
+
+def text_edits(fix: Fix, lines: Lines, encoding: Encoding = "utf-16") -> dict[str, object]:
+    """A fix with an LSP ``TextEdit`` and its document's URI for each edit."""
+    edits = [
+        {
+            "uri": uri(edit.location.path),
+            "range": position_range(edit.location, lines, encoding),
+            "newText": edit.text,
+        }
+        for edit in fix.edits
+    ]
+    return {"applicability": fix.applicability, "message": fix.message, "edits": edits}
 
 
 def position_range(location: Location, lines: Lines, encoding: Encoding = "utf-16") -> dict[str, object]:
