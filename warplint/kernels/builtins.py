@@ -31,7 +31,7 @@ from warplint.kernels.types import (
 #: Stands for the operation's own result where operand values are listed.
 RESULT = -1
 
-# The adjoints of these are overloaded for so many types that the headers give no single answer.
+# The adjoints of these are overloaded for many types, or call overloaded ones: the headers give no single answer.
 _NEEDS: dict[str, dict[int, tuple[int, ...]]] = {
     "add": {0: (), 1: ()},
     "sub": {0: (), 1: ()},
@@ -43,6 +43,15 @@ _NEEDS: dict[str, dict[int, tuple[int, ...]]] = {
     "div": {0: (1,), 1: (0, 1, RESULT)},
     "dot": {0: (1,), 1: (0,)},
     "tensordot": {0: (1,), 1: (0,)},
+    # linear in what they turn or move: that operand's adjoint reads the other one alone
+    "quat_rotate": {0: (0, 1), 1: (0,)},
+    "quat_rotate_inv": {0: (0, 1), 1: (0,)},
+    "transform_multiply": {0: (0, 1), 1: (0,)},
+    "transform_point": {0: (0, 1), 1: (0,)},
+    "transform_vector": {0: (0, 1), 1: (0,)},
+    "spatial_dot": {0: (1,), 1: (0,)},
+    "spatial_cross": {0: (1,), 1: (0,)},
+    "spatial_cross_dual": {0: (1,), 1: (0,)},
     "min": {0: (0, 1), 1: (0, 1)},
     "max": {0: (0, 1), 1: (0, 1)},
     "clamp": {0: (0, 1, 2), 1: (0, 1, 2), 2: (0, 1, 2)},
