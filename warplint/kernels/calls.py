@@ -36,6 +36,9 @@ class Calls(Expressions):
     def call(self, node: ir.Call) -> int:
         """A call: a built-in, a constructor, a func, or something that is not followed."""
         callee = node.func
+        type_ = self._type_expression(callee)
+        if type_ is not None:
+            return self._construct(node, type_)
         if isinstance(callee, ir.Name) and callee.id in self.symbols:
             return self._opaque_call(node)
         if isinstance(callee, ir.Attribute) and self._rooted_in_local(callee):
@@ -81,7 +84,26 @@ class Calls(Expressions):
         type_ = self.type_of(arguments[0]) if len(arguments) == 1 else UNKNOWN_TYPE
         return self.emit("unknown", arguments, type_, node.span, Opaque("grad", self.text(inner.args[0])))
 
+    def _type_expression(self, callee: ir.Expr) -> Type | None:
+        """The type that ``x.dtype`` or ``type(x[0])`` stands for, None for anything else or an unknown type."""
+        if isinstance(callee, ir.Attribute) and callee.attr == "dtype" and self._rooted_in_local(callee):
+            owner = self.type_of(self.expr(callee.value))
+            if owner.is_composite:
+                found = INT if owner.scalar == "int" else FLOAT
+            else:
+                found = owner.element or UNKNOWN_TYPE if owner.kind in ("array", "tile") else owner
+        elif isinstance(callee, ir.Call) and len(callee.args) == 1:
+            if self.project.external(self.module, callee.func, self.definition.scope) != "type":
+                return None
+            found = self.type_of(self.expr(callee.args[0]))
+        else:
+            return None
+        return found if found.is_composite or found.kind in ("float", "int", "generic") else None
+
     def _construct(self, node: ir.Call, type_: Type) -> int:
+        if type_.kind in ("float", "int"):
+            parts = self._arguments(node)
+            return self.emit(type_.kind, parts[:1], type_, node.span) if parts else self.constant(0, node.span, type_)
         keep = [keyword for keyword in node.keywords if keyword.name not in ("dtype", "length", "shape")]
         parts = (
             *(self.expr(argument) for argument in node.args),
