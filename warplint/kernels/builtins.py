@@ -87,6 +87,9 @@ LINEAR = frozenset(
 _NO_GRADIENT = frozenset({"compare", "logic", "int", "constant", "parameter", "induction", "unknown", "floordiv"})
 
 
+#: Built-ins that take a random state by reference, with those named ``sample_...``. Noise only reads it.
+_DRAWING = frozenset({"randf", "randi", "randn", "randu", "poisson"})
+
 #: Operations that give integers and truth values, which Warp does not differentiate.
 _FLAT = frozenset({"int", "compare", "floordiv"})
 
@@ -138,6 +141,11 @@ def receives(name: str, count: int) -> tuple[int, ...]:
     if read is not None:
         return tuple(int(index) for index in read)
     return tuple(range(count))
+
+
+def draws(name: str) -> bool:
+    """Whether the built-in draws a random number, and so changes the state that it is given."""
+    return name in _DRAWING or (name.startswith("sample_") and parameters(name)[:1] == ("state",))
 
 
 def flat(name: str) -> bool:

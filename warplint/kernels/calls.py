@@ -12,6 +12,7 @@ from warplint.kernels.types import (
     BOOL,
     FLOAT,
     GENERIC,
+    HANDLE,
     INT,
     QUAT,
     TRANSFORM,
@@ -141,7 +142,18 @@ class Calls(Expressions):
             return constructed
         if not builtins.known(name):
             return self._opaque_call(node)
-        return self.builtin(name, self._arguments(node, builtins.parameters(name)), node)
+        value = self.builtin(name, self._arguments(node, builtins.parameters(name)), node)
+        state = self.drawn_from(node)
+        if state in self.symbols:
+            self.symbols[state] = self.emit("drawn", (self.symbols[state],), HANDLE, node.span, name, state)
+        return value
+
+    def drawn_from(self, node: ir.Call) -> str:
+        """The local that is the random state a call draws from, and so sets anew; an empty name for other calls."""
+        full = self.project.external(self.module, node.func, self.definition.scope) or ""
+        if not node.args or not isinstance(node.args[0], ir.Name) or not full.startswith("warp."):
+            return ""
+        return node.args[0].id if builtins.draws(full.rpartition(".")[2]) else ""
 
     def _len(self, node: ir.Call) -> int:
         value = self.expr(node.args[0]) if node.args else self.unknown(node.span)
