@@ -208,6 +208,35 @@ with wp.Tape() as tape:
     assert analysis.uses == {(path, "fill"): KernelUse(taped=False), (path, "square"): KernelUse(taped=True)}
 
 
+@pytest.mark.parametrize(
+    ("more", "constant"),
+    [
+        ("tape.backward(z)", {("y",)}),
+        # the seed becomes the gradient of an array that has none
+        ("tape.backward(z, grads={y: wp.ones(2, dtype=float)})", set()),
+        ("", set()),
+    ],
+)
+def test_written_arrays_that_hold_no_gradient(tmp_path: Path, more: str, constant: set[tuple[str, ...]]) -> None:
+    source = f"""{HEADER}
+x = wp.zeros(2, dtype=float, requires_grad=True)
+y = wp.zeros(2, dtype=float)
+z = wp.zeros(1, dtype=float, requires_grad=True)
+with wp.Tape() as tape:
+    wp.launch(square, dim=2, inputs=[x, y])
+    wp.launch(fill, dim=1, outputs=[z])
+{more}
+"""
+    path = tmp_path / "program.py"
+    path.write_text(source)
+    project = Project(fast.read)
+    module = project.load(path)
+    assert isinstance(module, Module)
+    analysis = TapeAnalysis(project, Stub(project))
+    list(analysis.module(module))
+    assert analysis.uses[path, "square"].constant == constant
+
+
 def test_file_without_tapes_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "program.py"
     path.write_text(HEADER + "x = wp.zeros(2, dtype=float)\nwp.launch(fill, dim=2, outputs=[x])\n")

@@ -68,8 +68,8 @@ class EffectSummary:
 class KernelUse:
     """How the analysed host code uses one kernel.
 
-    ``taped``: some launch is recorded. ``constant``: the arrays that the recorded launches only read, and that none of
-    them passes with a gradient; empty where no launch is recorded.
+    ``taped``: some launch is recorded. ``constant``: the arrays that none of the recorded launches passes with a
+    gradient, and that nothing shows to be meant to have one; empty where no launch is recorded.
     """
 
     taped: bool

@@ -61,13 +61,14 @@ def analyse(
     knowledge: Knowledge, trace: Trace, sources: Collection[int] | None, constant: Collection[int] = ()
 ) -> Activity:
     """The activity of a trace. ``sources`` are the operations of the parameters that are differentiable inputs;
-    None: arrays, and in a func all parameters. ``constant`` are operations that hold no gradient all the same."""
+    None: arrays, and in a func all parameters. ``constant`` are operations that hold no gradient all the same; arrays
+    among them pass none to what is stored in them either."""
     operations = trace.operations
     edges = [receives(knowledge, operation) for operation in operations]
     varied = bytearray(len(operations))
     useful = bytearray(len(operations))
     _forward(knowledge, trace, edges, varied, sources, constant)
-    _backward(knowledge, trace, edges, useful)
+    _backward(knowledge, trace, edges, useful, constant)
     return Activity(varied, useful)
 
 
@@ -138,7 +139,13 @@ def without_gradient(knowledge: Knowledge, trace: Trace) -> frozenset[int]:
     return frozenset(index for index, path in paths.items() if path in use.constant)
 
 
-def _backward(knowledge: Knowledge, trace: Trace, edges: list[tuple[int, ...]], useful: bytearray) -> None:
+def _backward(
+    knowledge: Knowledge,
+    trace: Trace,
+    edges: list[tuple[int, ...]],
+    useful: bytearray,
+    constant: Collection[int],
+) -> None:
     operations = trace.operations
     has_loops = trace.has_loops
     cut = {operation.detail.loop for operation in operations if isinstance(operation.detail, Jump)}
@@ -150,7 +157,7 @@ def _backward(knowledge: Knowledge, trace: Trace, edges: list[tuple[int, ...]], 
         for operation in reversed(operations):
             name = operation.name
             if name in _SINKS:
-                if not _holds_floats(knowledge, trace, operation):
+                if not _holds_floats(knowledge, trace, operation) or _owner(trace, operation.operands[0]) in constant:
                     continue
                 targets: tuple[int, ...] = (operation.operands[-1],)
             elif name == "return" or name in _ARRAY_SINKS:
@@ -178,6 +185,13 @@ def _backward(knowledge: Knowledge, trace: Trace, edges: list[tuple[int, ...]], 
                 if name != "exit" and operations[target].name == "loop" and target not in inside:
                     inside.add(target)
                     changed = True
+
+
+def _owner(trace: Trace, array: int) -> int:
+    """The array that a row, or another name, belongs to."""
+    while trace.operations[array].name in ("view", "copy"):
+        array = trace.operations[array].operands[0]
+    return array
 
 
 def _holds_floats(knowledge: Knowledge, trace: Trace, operation: Operation) -> bool:

@@ -31,7 +31,7 @@ from warplint.kernels.types import (
 #: Stands for the operation's own result where operand values are listed.
 RESULT = -1
 
-# The adjoints of these are overloaded for so many types that the headers give no single answer.
+# The adjoints of these are overloaded for many types, or call overloaded ones: the headers give no single answer.
 _NEEDS: dict[str, dict[int, tuple[int, ...]]] = {
     "add": {0: (), 1: ()},
     "sub": {0: (), 1: ()},
@@ -43,6 +43,15 @@ _NEEDS: dict[str, dict[int, tuple[int, ...]]] = {
     "div": {0: (1,), 1: (0, 1, RESULT)},
     "dot": {0: (1,), 1: (0,)},
     "tensordot": {0: (1,), 1: (0,)},
+    # linear in what they turn or move: that operand's adjoint reads the other one alone
+    "quat_rotate": {0: (0, 1), 1: (0,)},
+    "quat_rotate_inv": {0: (0, 1), 1: (0,)},
+    "transform_multiply": {0: (0, 1), 1: (0,)},
+    "transform_point": {0: (0, 1), 1: (0,)},
+    "transform_vector": {0: (0, 1), 1: (0,)},
+    "spatial_dot": {0: (1,), 1: (0,)},
+    "spatial_cross": {0: (1,), 1: (0,)},
+    "spatial_cross_dual": {0: (1,), 1: (0,)},
     "min": {0: (0, 1), 1: (0, 1)},
     "max": {0: (0, 1), 1: (0, 1)},
     "clamp": {0: (0, 1, 2), 1: (0, 1, 2), 2: (0, 1, 2)},
@@ -77,6 +86,9 @@ LINEAR = frozenset(
 #: Where a singular or rounding built-in has no derivative: operands that never get a gradient.
 _NO_GRADIENT = frozenset({"compare", "logic", "int", "constant", "parameter", "induction", "unknown", "floordiv"})
 
+
+#: Built-ins that take a random state by reference, with those named ``sample_...``. Noise only reads it.
+_DRAWING = frozenset({"randf", "randi", "randn", "randu", "poisson"})
 
 #: Operations that give integers and truth values, which Warp does not differentiate.
 _FLAT = frozenset({"int", "compare", "floordiv"})
@@ -129,6 +141,11 @@ def receives(name: str, count: int) -> tuple[int, ...]:
     if read is not None:
         return tuple(int(index) for index in read)
     return tuple(range(count))
+
+
+def draws(name: str) -> bool:
+    """Whether the built-in draws a random number, and so changes the state that it is given."""
+    return name in _DRAWING or (name.startswith("sample_") and parameters(name)[:1] == ("state",))
 
 
 def flat(name: str) -> bool:

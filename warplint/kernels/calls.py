@@ -12,6 +12,7 @@ from warplint.kernels.types import (
     BOOL,
     FLOAT,
     GENERIC,
+    HANDLE,
     INT,
     QUAT,
     TRANSFORM,
@@ -36,6 +37,9 @@ class Calls(Expressions):
     def call(self, node: ir.Call) -> int:
         """A call: a built-in, a constructor, a func, or something that is not followed."""
         callee = node.func
+        type_ = self._type_expression(callee)
+        if type_ is not None:
+            return self._construct(node, type_)
         if isinstance(callee, ir.Name) and callee.id in self.symbols:
             return self._opaque_call(node)
         if isinstance(callee, ir.Attribute) and self._rooted_in_local(callee):
@@ -81,7 +85,26 @@ class Calls(Expressions):
         type_ = self.type_of(arguments[0]) if len(arguments) == 1 else UNKNOWN_TYPE
         return self.emit("unknown", arguments, type_, node.span, Opaque("grad", self.text(inner.args[0])))
 
+    def _type_expression(self, callee: ir.Expr) -> Type | None:
+        """The type that ``x.dtype`` or ``type(x[0])`` stands for, None for anything else or an unknown type."""
+        if isinstance(callee, ir.Attribute) and callee.attr == "dtype" and self._rooted_in_local(callee):
+            owner = self.type_of(self.expr(callee.value))
+            if owner.is_composite:
+                found = INT if owner.scalar == "int" else FLOAT
+            else:
+                found = owner.element or UNKNOWN_TYPE if owner.kind in ("array", "tile") else owner
+        elif isinstance(callee, ir.Call) and len(callee.args) == 1:
+            if self.project.external(self.module, callee.func, self.definition.scope) != "type":
+                return None
+            found = self.type_of(self.expr(callee.args[0]))
+        else:
+            return None
+        return found if found.is_composite or found.kind in ("float", "int", "generic") else None
+
     def _construct(self, node: ir.Call, type_: Type) -> int:
+        if type_.kind in ("float", "int"):
+            parts = self._arguments(node)
+            return self.emit(type_.kind, parts[:1], type_, node.span) if parts else self.constant(0, node.span, type_)
         keep = [keyword for keyword in node.keywords if keyword.name not in ("dtype", "length", "shape")]
         parts = (
             *(self.expr(argument) for argument in node.args),
@@ -119,7 +142,18 @@ class Calls(Expressions):
             return constructed
         if not builtins.known(name):
             return self._opaque_call(node)
-        return self.builtin(name, self._arguments(node, builtins.parameters(name)), node)
+        value = self.builtin(name, self._arguments(node, builtins.parameters(name)), node)
+        state = self.drawn_from(node)
+        if state in self.symbols:
+            self.symbols[state] = self.emit("drawn", (self.symbols[state],), HANDLE, node.span, name, state)
+        return value
+
+    def drawn_from(self, node: ir.Call) -> str:
+        """The local that is the random state a call draws from, and so sets anew; an empty name for other calls."""
+        full = self.project.external(self.module, node.func, self.definition.scope) or ""
+        if not node.args or not isinstance(node.args[0], ir.Name) or not full.startswith("warp."):
+            return ""
+        return node.args[0].id if builtins.draws(full.rpartition(".")[2]) else ""
 
     def _len(self, node: ir.Call) -> int:
         value = self.expr(node.args[0]) if node.args else self.unknown(node.span)

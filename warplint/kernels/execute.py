@@ -15,7 +15,7 @@ from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.options import Options
 from warplint.kernels.stores import Stores
 from warplint.kernels.trace import Frame, FrameKind, Jump, Trace
-from warplint.kernels.types import INT, UNKNOWN_TYPE, Type
+from warplint.kernels.types import HANDLE, INT, UNKNOWN_TYPE, Type
 from warplint.source.project import Definition
 
 #: How control leaves a block, None if it runs to its end.
@@ -252,6 +252,11 @@ class _Body(Stores):
                 if not whole and self.type_of(value).kind in ("array", "tile"):
                     continue  # its elements are written; the local stays the same array
                 carried[name] = self.emit("loop", (value,), self.type_of(value), node.span, frame.index, name)
+        repeated = (*node.body, *((node.test,) if isinstance(node, ir.While) else ()))
+        calls = (inner for part in repeated for inner in ir.walk(part) if isinstance(inner, ir.Call))
+        for name in sorted({self.drawn_from(inner) for inner in calls}):
+            if name in before and name not in carried:
+                carried[name] = self.emit("loop", (before[name],), HANDLE, node.span, frame.index, name)
         self.symbols.update(carried)
         if isinstance(node, ir.While):
             self.open_frame("branch", node.test.span, self.expr(node.test), True)

@@ -15,6 +15,7 @@ from warplint.kernels.invariance import Invariance
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.losses import EFFECTS, Loss, Lost, Via
 from warplint.kernels.makeup import Makeup
+from warplint.kernels.recurrences import alone
 from warplint.kernels.trace import Operation, Trace
 
 EXTREMA = ("max", "min")
@@ -75,6 +76,8 @@ class Order:
         if not self._varies(head.operands[1], frame, set()) and not self._stored_apart(head, frame):
             return None
         if self.extremum(head) or self.choice(head, any_condition=True):
+            return None
+        if alone(self._knowledge, self._trace, self._active, head):
             return None
         return self._not_a_sum(head)
 

@@ -22,6 +22,7 @@ _BOUNDED: dict[str, Range] = {
     "length_sq": (0.0, math.inf),
     "acos": (0.0, math.pi),
     "randf": (0.0, 1.0),
+    "tid": (0.0, math.inf),
 }
 
 
@@ -35,6 +36,8 @@ def bounds(evaluator: Evaluator, place: Place, index: int, depth: int = 0) -> Ra
         return (float(value), float(value)) if isinstance(value, (int, float)) else ANY
     if name in _BOUNDED:
         return _BOUNDED[name]
+    if name == "induction":
+        return _counted(evaluator, place, index, depth)
     parts = evaluator.operands(place, index)
     if not parts or depth > 12:
         return ANY
@@ -53,6 +56,22 @@ def bounds(evaluator: Evaluator, place: Place, index: int, depth: int = 0) -> Ra
         return (_TINY if low > 0.0 else 0.0, math.inf) if even or low >= 0.0 else ANY
     known = [bounds(evaluator, *part, depth + 1) for part in parts]
     return _combined(name, known)
+
+
+def _counted(evaluator: Evaluator, place: Place, index: int, depth: int) -> Range:
+    """The range of a loop variable or of one of a thread's indices."""
+    operation = place.trace.operations[index]
+    if not isinstance(operation.detail, int):
+        return (0.0, math.inf)
+    if place.trace.frames[operation.detail].kind != "for" or not operation.operands or depth > 12:
+        return ANY
+    known = [bounds(evaluator, place, operand, depth + 1) for operand in operation.operands]
+    start = known[0] if len(known) > 1 else (0.0, 0.0)
+    stop = known[min(len(known) - 1, 1)]
+    step = known[2] if len(known) > 2 else (1.0, 1.0)
+    if step[0] > 0.0:
+        return (start[0], stop[1] - 1.0)
+    return (stop[0] + 1.0, start[1]) if step[1] < 0.0 else ANY
 
 
 def _combined(name: str, known: list[Range]) -> Range:

@@ -20,6 +20,7 @@ phi            condition, then, else       what a local holds after a branch
 loop           before, next                what a local holds at the head of a dynamic loop; detail: the loop's frame
 exit           value, ...                  what a local holds after a dynamic loop; detail: the loop's frame
 induction      range arguments             the variable of a dynamic loop; detail: the loop's frame
+drawn          random state               the state after a draw; detail: the built-in that drew
 view           array, indices              a row of an array
 load           array, indices              an element of an array
 store          array, indices, value       detail: a ``Write``

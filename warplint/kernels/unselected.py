@@ -21,6 +21,7 @@ from warplint.ir.spans import Location
 from warplint.kernels.activity import Activity
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.numeric import Atom, Number, Place
+from warplint.kernels.ranges import bounds
 from warplint.kernels.singular import SINGULAR, Candidate, Points, elsewhere
 from warplint.kernels.text import source
 from warplint.kernels.trace import Trace
@@ -224,7 +225,8 @@ class _Search:
                 value - _BESIDE[0] * max(1.0, abs(value)),
             )
         ]
-        numbers = [0.0, *compared, *_TRIED, *beside]
+        low, high = bounds(self._evaluator, place, index)
+        numbers = [number for number in (0.0, *compared, *_TRIED, *beside) if low <= number <= high]
         if type_.kind == "int":
             return list(dict.fromkeys(int(value) for value in numbers))
         return list(dict.fromkeys(numbers))

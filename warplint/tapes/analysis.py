@@ -30,7 +30,8 @@ from warplint.tapes import (
 )
 from warplint.tapes.active import activity
 from warplint.tapes.machine import Effects
-from warplint.tapes.trace import Launched, Trace
+from warplint.tapes.trace import BackwardRun, Launched, Trace
+from warplint.tapes.values import Storage
 
 
 class TapeAnalysis:
@@ -85,17 +86,36 @@ class TapeAnalysis:
     def _note(self, module: Module, trace: Trace) -> None:
         if not trace.finished:
             self.exhausted.append((module.path, trace.entry))
+        held = _held(trace)
         for record in trace:
             if isinstance(record, Launched) and not record.adjoint:
                 key = (record.kernel.path, record.kernel.qualname)
-                use = KernelUse(record.recorded, _constant(record) if record.recorded else frozenset())
+                use = KernelUse(record.recorded, _constant(record, held) if record.recorded else frozenset())
                 self.uses[key] = self.uses[key].also(use) if key in self.uses else use
 
 
-def _constant(launch: Launched) -> frozenset[Path]:
-    """The arrays that a launch only reads and that have no gradient."""
-    read = [access for access in launch.accesses if access.reads and not access.writes and not access.accumulates]
-    return frozenset(access.path for access in read if access.array.requires_grad is False)
+def _held(trace: Trace) -> frozenset[Storage] | None:
+    """The memory that may be meant to have a gradient although its array has none; None: any that is written.
+
+    It is given one by hand, or stands between arrays that have one, which is a defect of the host code.
+    """
+    sweeps = [record for record in trace if isinstance(record, BackwardRun)]
+    if not trace.finished or not sweeps or not all(sweep.known for sweep in sweeps):
+        return None
+    flows = [flow for record in trace if isinstance(record, Launched) for flow in record.flows]
+    fed = {target.storage for source, target in flows if source.requires_grad is not False}
+    passing = {source.storage for source, target in flows if source.storage is not target.storage}
+    return frozenset({seed.storage for sweep in sweeps for seed in sweep.seeds} | (fed & passing))
+
+
+def _constant(launch: Launched, held: frozenset[Storage] | None) -> frozenset[Path]:
+    """The arrays of a launch that have no gradient, and are not meant to have one where the launch writes them."""
+    return frozenset(
+        access.path
+        for access in launch.accesses
+        if access.array.requires_grad is False
+        and (not (access.writes or access.accumulates) or (held is not None and access.array.storage not in held))
+    )
 
 
 def analyse(project: Project, module: Module, effects: Effects) -> Iterator[Fact]:
