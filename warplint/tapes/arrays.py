@@ -207,6 +207,7 @@ def host_copy(machine: Machine, array: ArrayValue, site: Location) -> Unknown:
             array.base.requires_grad = True  # reading a gradient that is not there raises
     result = Unknown(f"{array.storage.name}.numpy()", sources=frozenset({array.storage}))
     result.children["contents"] = array
+    result.children["read"] = (machine.recorder.moment, machine.recorder.context(site))
     if array.shape is not None:
         result.children[("attr", "shape")] = tuple(array.shape)
         if array.shape:

@@ -73,9 +73,8 @@ def numpy_call(
             return float(function(first))
         except ValueError:
             return Unknown(name)
-    result = Unknown(f"numpy.{name}", sources=sources)
+    result = Unknown(f"numpy.{name}", (("result", name), *args), sources)
     if name in ("mean", "average", "sum") and args:
-        result.origin = (("result", name), args[0])
         note_mean(machine, name, sources, site)
     shape: tuple[int | Unknown, ...] | None = None
     if name in ("zeros", "ones", "empty", "full"):

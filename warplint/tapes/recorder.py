@@ -195,6 +195,11 @@ class Recorder:
             how: How = "sum" if not writes and _adds_up(record, access.array) else "launch"
             self._gradient_access(access.array, writes, record.context, how)
 
+    @property
+    def moment(self) -> int:
+        """The place in the trace that the next record gets."""
+        return len(self.trace.records)
+
     def copied(self, target: ArrayValue, source: ArrayValue, site: Location, whole: bool, recorded: bool) -> None:
         context = self.context(site)
         self._add(Copied(context, target, source, recorded and context.tape is not None, whole))

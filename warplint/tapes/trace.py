@@ -58,7 +58,8 @@ class Launched:
     ``flows``: pairs of arrays such that the second's contents depend differentiably on the first's. ``snapshot``: the
     values of struct arguments at the time of the launch, by the identity of the instance. ``factors``: numbers in
     structs (parameter and field) that the kernel multiplies elements by. ``at_once``: the arrays that every thread
-    reads, whatever they hold; looked for where the launch is given memory that may be uninitialised.
+    reads, whatever they hold; looked for where the launch is given memory that may be uninitialised. ``numbers``: the
+    scalar parameters that the kernel computes with; looked for where the launch is given what arrays hold.
     """
 
     context: Context
@@ -72,6 +73,7 @@ class Launched:
     adjoint: bool = False
     factors: frozenset[tuple[str, str]] = frozenset()
     at_once: frozenset[tuple[str, ...]] = frozenset()
+    numbers: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
