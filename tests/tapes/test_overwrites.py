@@ -253,3 +253,15 @@ def test_two_tapes_before_both_sweeps(run: Run) -> None:
         tape.backward(loss)
         second.backward(more)
     """)
+
+
+@pytest.mark.parametrize("launch", ["inputs=[a], outputs=[a]", "inputs=[a, a]"])
+def test_one_array_as_input_and_output_of_a_launch(run: Run, launch: str) -> None:
+    run(f"""
+        with tape:
+            wp.launch(halve, dim=n, inputs=[x, a])
+            wp.launch(square, dim=n, {launch})  # expect: WP201
+            wp.launch(halve, dim=n, {launch})
+            wp.launch(total, dim=n, inputs=[a, loss])
+        tape.backward(loss)
+    """)

@@ -534,3 +534,22 @@ def test_attribute_whose_name_is_not_known(run: Run) -> None:
             tape.backward(loss)
             print(x.grad.numpy())
     """)
+
+
+def test_array_like_one_without_gradient(run: Run) -> None:
+    run("""
+        def main():
+            x = wp.array([1.0, 2.0], dtype=float, requires_grad=True)
+            template = wp.zeros(2, dtype=float)
+            y = wp.zeros_like(template)  # expect: WP301
+            z = wp.zeros_like(x)
+            loss = wp.zeros(1, dtype=float, requires_grad=True)
+            with wp.Tape() as tape:
+                wp.launch(square, dim=2, inputs=[x, y])
+                wp.launch(square, dim=2, inputs=[y, z])
+                wp.launch(total, dim=2, inputs=[z, loss])
+            tape.backward(loss)
+            print(x.grad.numpy())
+
+        main()
+    """)

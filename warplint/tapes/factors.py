@@ -1,4 +1,4 @@
-"""What the text of a kernel says beyond its effects: factors from structs, numbers that it computes with, and arrays that
+"""What the text of a kernel says beyond its effects: factors from structs, numbers that it computes with, arrays that
 are read in any case."""
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ reads_at_once = Memo(_reads_at_once)
 
 #: Calls whose result does not change with a small change of an argument, or is no part of what a kernel computes.
 _FLAT = frozenset(
-    ("int", "int32", "int64", "floor", "ceil", "round", "rint", "trunc", "sign", "print", "printf", "range")
+    (*("int", "int32", "int64", "floor", "ceil", "round", "rint", "trunc", "sign"), *("print", "printf", "range"))
 )
 _FLAT_TESTS = frozenset(("where", "select"))
 _REAL = re.compile(r"^(\w+\.)?(float(16|32|64)?)$")
