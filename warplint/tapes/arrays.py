@@ -192,7 +192,10 @@ def call_method(
             view.base = array.base  # a view of a gradient is a gradient
         return view
     if name in _HOST_READS:
-        return host_copy(machine, array, site)
+        data = host_copy(machine, array, site)
+        if name == "numpy" and array.storage.owner is None and not array.storage.device.startswith("cuda"):
+            data.children["shares"] = array
+        return data
     if name in ("mark_init", "mark_read", "mark_write", "cptr", "ipc_handle", "__len__"):
         return Unknown(name)
     return Unknown(name, sources=frozenset({array.storage}))

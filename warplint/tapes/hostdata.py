@@ -112,6 +112,13 @@ def note_mean(machine: Machine, name: str, sources: frozenset[Storage], site: Lo
         machine.recorder.scaled(sources, "mean", site)
 
 
+def note_change(machine: Machine, data: Value, site: Location) -> None:
+    """Host data is changed in place: if it is the memory of an array, then the array is."""
+    array = data.children.get("shares") if isinstance(data, Unknown) else None
+    if isinstance(array, ArrayValue):
+        machine.recorder.view_changed(array, site)
+
+
 def note_multiple(machine: Machine, left: Value, right: Value, site: Location) -> None:
     """A product or quotient, one side of which is computed from what arrays hold.
 

@@ -127,6 +127,8 @@ def call_unknown_method(
             return True, None
     if name == "numpy" and _is_gradient(owner):
         _read_unknown_gradient(machine, owner, site)
+    if name in ("fill", "sort", "put"):
+        hostdata.note_change(machine, owner, site)
     if vocabulary.only_looks(name) or vocabulary.draws(name):
         _look(machine, args, keywords, site)
         result = Unknown(name, (("result", name), owner), owner.sources)

@@ -31,6 +31,7 @@ from warplint.tapes.trace import (
     TapeEnded,
     Trace,
     TrackerSet,
+    ViewChanged,
 )
 from warplint.tapes.values import ArrayValue, Instance, Storage, TapeValue, Unknown, Value
 
@@ -235,6 +236,10 @@ class Recorder:
                 self._add(GradientSeeded(context, array.base, value, sources))
             return
         self._add(Filled(context, array, value, sources))
+
+    def view_changed(self, array: ArrayValue, site: Location) -> None:
+        """The host changes in place what ``array.numpy()`` gave."""
+        self._add(ViewChanged(self.context(site), array))
 
     def flagged(self, array: ArrayValue, site: Location) -> None:
         """``array.requires_grad`` is set after the array was made."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Location
-from warplint.tapes import arrays, members, operators
+from warplint.tapes import arrays, hostdata, members, operators
 from warplint.tapes.questions import ROUNDS
 from warplint.tapes.values import (
     ArrayValue,
@@ -150,6 +150,7 @@ def set_item(machine: Machine, owner: Value, index: Value, value: Value, site: L
     elif isinstance(owner, ArrayValue):
         arrays.set_item(machine, owner, index, value, site)
     elif isinstance(owner, Unknown):
+        hostdata.note_change(machine, owner, site)
         for fact in ("fill", "values", "contents"):
             owner.children.pop(fact, None)
         if isinstance(value, Unknown):

@@ -102,6 +102,14 @@ class Filled:
 
 
 @dataclass(frozen=True, slots=True)
+class ViewChanged:
+    """The numpy array that ``array.numpy()`` gave was changed in place: on the CPU it is the memory of ``array``."""
+
+    context: Context
+    array: ArrayValue
+
+
+@dataclass(frozen=True, slots=True)
 class TapeBegan:
     context: Context
     tape: int
@@ -256,6 +264,7 @@ Record = Union[
     Launched,
     Copied,
     Filled,
+    ViewChanged,
     TapeBegan,
     TapeEnded,
     CustomAdjoint,
