@@ -72,6 +72,26 @@ tape.backward(loss)
     )
 
 
+def test_adjoint_that_the_argument_of_a_factory_switches_off(run: Run) -> None:
+    run("""
+        def factory(backward):
+            @wp.kernel(enable_backward=backward, module="unique")
+            def cube(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+                i = wp.tid()
+                y[i] = x[i] * x[i] * x[i]
+
+            return cube
+
+        without, within = factory(False), factory(True)
+        with tape:
+            wp.launch(without, dim=n, inputs=[x, a])  # expect: WP302
+            wp.launch(within, dim=n, inputs=[a, b])
+            wp.launch(total, dim=n, inputs=[b, loss])
+        tape.backward(loss)
+        print(x.grad.numpy())
+    """)
+
+
 def test_launch_that_is_not_recorded(run: Run) -> None:
     run("""
         prepared = wp.launch(square, dim=n, inputs=[x, a], record_cmd=True)

@@ -553,3 +553,36 @@ def test_array_like_one_without_gradient(run: Run) -> None:
 
         main()
     """)
+
+
+def test_fields_of_named_tuples(run: Run) -> None:
+    run("""
+        from collections import namedtuple
+        from typing import NamedTuple
+
+        Pair = namedtuple("Pair", "mid out")
+        Other = namedtuple("Other", ["mid", "out"])
+        Last = NamedTuple("Last", [("mid", wp.array), ("out", wp.array)])
+
+        def scalar():
+            return wp.zeros(1, dtype=float, requires_grad=True)
+
+        def drive(x, mid, out):
+            with wp.Tape() as tape:
+                wp.launch(square, dim=2, inputs=[x, mid])
+                wp.launch(total, dim=2, inputs=[mid, out])
+            tape.backward(out)
+            print(x.grad.numpy())
+
+        x = wp.array([1.0, 2.0], dtype=float, requires_grad=True)
+        a = Pair(wp.zeros(2, dtype=float), scalar())  # expect: WP301
+        drive(x, a.mid, a.out)
+        b = Other(out=scalar(), mid=wp.zeros(2, dtype=float))  # expect: WP301
+        drive(x, *b)
+        c = Last(wp.zeros(2, dtype=float), out=scalar())  # expect: WP301
+        drive(x, c[0], c[1])
+        mid, out = Pair(wp.zeros(2, dtype=float), scalar())  # expect: WP301
+        drive(x, mid, out)
+        mid, out = Pair(wp.zeros_like(x), scalar())
+        drive(x, mid, out)
+    """)

@@ -149,10 +149,14 @@ class LambdaValue:
 
 @dataclass(eq=False, slots=True, repr=False)
 class KernelValue:
-    """A ``@wp.kernel``; ``closure`` is the frame that it was defined in."""
+    """A ``@wp.kernel``; ``closure`` is the frame that it was defined in.
+
+    ``backward``: whether it is compiled with an adjoint, if its decorator computes that; None where it does not.
+    """
 
     definition: Definition
     closure: Frame | None
+    backward: bool | None = None
 
 
 @dataclass(eq=False, slots=True, repr=False)
