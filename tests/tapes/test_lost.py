@@ -72,6 +72,26 @@ tape.backward(loss)
     )
 
 
+def test_adjoint_that_the_argument_of_a_factory_switches_off(run: Run) -> None:
+    run("""
+        def factory(backward):
+            @wp.kernel(enable_backward=backward, module="unique")
+            def cube(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+                i = wp.tid()
+                y[i] = x[i] * x[i] * x[i]
+
+            return cube
+
+        without, within = factory(False), factory(True)
+        with tape:
+            wp.launch(without, dim=n, inputs=[x, a])  # expect: WP302
+            wp.launch(within, dim=n, inputs=[a, b])
+            wp.launch(total, dim=n, inputs=[b, loss])
+        tape.backward(loss)
+        print(x.grad.numpy())
+    """)
+
+
 def test_launch_that_is_not_recorded(run: Run) -> None:
     run("""
         prepared = wp.launch(square, dim=n, inputs=[x, a], record_cmd=True)
@@ -212,6 +232,77 @@ def test_contents_that_are_overwritten_before_they_are_used(run: Run) -> None:
             wp.launch(total, dim=n, inputs=[b, loss])
         tape.backward(loss)
     """)
+
+
+SCALED = """
+@wp.kernel
+def scaled(x: wp.array(dtype=float), factor: float, y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = factor * x[i]
+
+
+@wp.kernel
+def above(x: wp.array(dtype=float), limit: float, y: wp.array(dtype=float)):
+    i = wp.tid()
+    if x[i] > limit:
+        y[i] = x[i] * x[i]
+"""
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        "float(norm.numpy()[0])",
+        "norm.list()[0]",
+        "1.0 / np.sqrt(norm.numpy()[0])",
+        "-2.0 * norm.numpy().item()",
+        "float(x.numpy()[0])",
+    ],
+)
+def test_number_from_the_host_that_a_launch_computes_with(run: Run, number: str) -> None:
+    (fact,) = run(
+        SCALED
+        + f"""
+norm = wp.zeros_like(loss)
+with tape:
+    wp.launch(total, dim=n, inputs=[x, norm])
+    factor = {number}  # expect: WP307
+    wp.launch(scaled, dim=n, inputs=[x, factor, a])
+    wp.launch(total, dim=n, inputs=[a, loss])
+tape.backward(loss)
+print(x.grad.numpy())
+"""
+    )
+    assert fact.attributes["array"] == "factor" and fact.attributes["input"] == "x"
+
+
+@pytest.mark.parametrize(
+    "launch",
+    [
+        "wp.launch(scaled, dim=n, inputs=[x, float(given.numpy()[0]), a])",  # no gradient comes from there
+        "wp.launch(above, dim=n, inputs=[x, float(norm.numpy()[0]), a])",  # only compared with
+        "wp.launch(scaled, dim=n, inputs=[x, float(np.argmax(norm.numpy())), a])",
+        "wp.launch(scaled, dim=n, inputs=[x, float(norm.numpy()[0] > 0.0), a])",
+        "wp.launch(scaled, dim=n, inputs=[x, float(norm.numpy()[0]), log])\n    wp.copy(a, x)",  # off the path
+        "wp.launch(scaled, dim=n, inputs=[x, before, a])",  # a number from before the recording
+    ],
+)
+def test_number_from_the_host_that_needs_no_gradient(run: Run, launch: str) -> None:
+    run(
+        SCALED
+        + f"""
+norm = wp.zeros_like(loss)
+log = wp.zeros_like(x)
+given = wp.ones(1, dtype=float)
+before = float(norm.numpy()[0])
+with tape:
+    wp.launch(total, dim=n, inputs=[x, norm])
+    {launch}
+    wp.launch(total, dim=n, inputs=[a, loss])
+tape.backward(loss)
+print(x.grad.numpy())
+"""
+    )
 
 
 class TestUtilities:

@@ -253,3 +253,58 @@ def test_two_tapes_before_both_sweeps(run: Run) -> None:
         tape.backward(loss)
         second.backward(more)
     """)
+
+
+@pytest.mark.parametrize("launch", ["inputs=[a], outputs=[a]", "inputs=[a, a]"])
+def test_one_array_as_input_and_output_of_a_launch(run: Run, launch: str) -> None:
+    run(f"""
+        with tape:
+            wp.launch(halve, dim=n, inputs=[x, a])
+            wp.launch(square, dim=n, {launch})  # expect: WP201
+            wp.launch(halve, dim=n, {launch})
+            wp.launch(total, dim=n, inputs=[a, loss])
+        tape.backward(loss)
+    """)
+
+
+@pytest.mark.parametrize(
+    "change", ["host += 1.0", "host[:] = 0.0", "x.numpy()[0] = 2.0", "host[1:] *= 3.0", "host.fill(0.0)"]
+)
+def test_numpy_view_changed_before_the_sweep(run: Run, change: str) -> None:
+    (fact,) = run(f"""
+        with tape:
+            wp.launch(square, dim=n, inputs=[x, a])
+            wp.launch(total, dim=n, inputs=[a, loss])
+        host = x.numpy()
+        {change}  # expect: WP205
+        tape.backward(loss)
+        print(x.grad.numpy())
+    """)
+    assert (fact.attributes["array"], fact.attributes["by"]) == ("x", "view")
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "x.numpy().copy()",
+        "np.array(x.numpy())",
+        "x.numpy() - 1.0",
+        "x.numpy().astype(np.float64)",
+        "a.numpy()",
+        "y.numpy()",
+    ],
+)
+def test_host_data_that_is_changed_and_no_adjoint_reads(run: Run, host: str) -> None:
+    run(f"""
+        y = wp.array(np.ones(n), dtype=float, requires_grad=True, device="cuda:0")
+        with tape:
+            wp.launch(square, dim=n, inputs=[x, a])
+            wp.launch(add, dim=n, inputs=[a, b])
+            wp.launch(distance, dim=n, inputs=[b, y, loss])
+        host = {host}
+        host += 1.0
+        tape.backward(loss)
+        later = x.numpy()
+        later *= 2.0
+        print(x.grad.numpy())
+    """)

@@ -534,3 +534,55 @@ def test_attribute_whose_name_is_not_known(run: Run) -> None:
             tape.backward(loss)
             print(x.grad.numpy())
     """)
+
+
+def test_array_like_one_without_gradient(run: Run) -> None:
+    run("""
+        def main():
+            x = wp.array([1.0, 2.0], dtype=float, requires_grad=True)
+            template = wp.zeros(2, dtype=float)
+            y = wp.zeros_like(template)  # expect: WP301
+            z = wp.zeros_like(x)
+            loss = wp.zeros(1, dtype=float, requires_grad=True)
+            with wp.Tape() as tape:
+                wp.launch(square, dim=2, inputs=[x, y])
+                wp.launch(square, dim=2, inputs=[y, z])
+                wp.launch(total, dim=2, inputs=[z, loss])
+            tape.backward(loss)
+            print(x.grad.numpy())
+
+        main()
+    """)
+
+
+def test_fields_of_named_tuples(run: Run) -> None:
+    run("""
+        from collections import namedtuple
+        from typing import NamedTuple
+
+        Pair = namedtuple("Pair", "mid out")
+        Other = namedtuple("Other", ["mid", "out"])
+        Last = NamedTuple("Last", [("mid", wp.array), ("out", wp.array)])
+
+        def scalar():
+            return wp.zeros(1, dtype=float, requires_grad=True)
+
+        def drive(x, mid, out):
+            with wp.Tape() as tape:
+                wp.launch(square, dim=2, inputs=[x, mid])
+                wp.launch(total, dim=2, inputs=[mid, out])
+            tape.backward(out)
+            print(x.grad.numpy())
+
+        x = wp.array([1.0, 2.0], dtype=float, requires_grad=True)
+        a = Pair(wp.zeros(2, dtype=float), scalar())  # expect: WP301
+        drive(x, a.mid, a.out)
+        b = Other(out=scalar(), mid=wp.zeros(2, dtype=float))  # expect: WP301
+        drive(x, *b)
+        c = Last(wp.zeros(2, dtype=float), out=scalar())  # expect: WP301
+        drive(x, c[0], c[1])
+        mid, out = Pair(wp.zeros(2, dtype=float), scalar())  # expect: WP301
+        drive(x, mid, out)
+        mid, out = Pair(wp.zeros_like(x), scalar())
+        drive(x, mid, out)
+    """)

@@ -101,3 +101,44 @@ wp.capture_launch(capture.graph)
 print(x.grad.numpy())
 """
     )
+
+
+def test_read_before_the_sweep_of_an_array_that_is_made_anew(run: Run) -> None:
+    (fact,) = run("""
+        for step in range(3):
+            loss = wp.zeros(1, dtype=float, requires_grad=True)
+            tape = wp.Tape()
+            with tape:
+                wp.launch(square, dim=n, inputs=[x, a])
+                wp.launch(total, dim=n, inputs=[a, loss])
+            g = x.grad.numpy().copy()  # expect: WP403
+            tape.backward(loss)
+            tape.zero()
+            x = wp.array(x.numpy() - 0.1 * g, dtype=float, requires_grad=True)
+        with wp.Tape() as other:
+            wp.launch(square, dim=n, inputs=[x, a])
+            wp.launch(total, dim=n, inputs=[a, loss])
+        other.backward(loss)
+        print(x.grad.numpy())
+    """)
+    assert fact.attributes["parameter"] == "x"
+
+
+def test_read_after_the_sweep_of_an_array_that_is_made_anew(run: Run) -> None:
+    run("""
+        for step in range(3):
+            before = wp.array(np.ones(n), dtype=float, requires_grad=True)
+            print(before.grad.numpy())
+            with wp.Tape() as tape:
+                wp.launch(square, dim=n, inputs=[x, a])
+                wp.launch(total, dim=n, inputs=[a, loss])
+            tape.backward(loss)
+            g = x.grad.numpy().copy()
+            with wp.Tape() as tape:
+                wp.launch(square, dim=n, inputs=[x, a])
+                print(x.grad.numpy())
+                wp.launch(total, dim=n, inputs=[a, loss])
+            tape.backward(loss)
+            print(x.grad.numpy())
+            x = wp.array(x.numpy() - 0.1 * g, dtype=float, requires_grad=True)
+    """)

@@ -49,14 +49,17 @@ class Activity:
 Ways = Callable[[Union[Launched, Copied]], tuple[tuple[ArrayValue, ArrayValue], ...]]
 
 
-def activity(trace: Trace, sweep: Sweep, ways: Ways = carried) -> Activity:
-    """The activity of one sweep; empty where its goals may have no gradient."""
+def activity(trace: Trace, sweep: Sweep, ways: Ways = carried, since: int | None = None) -> Activity:
+    """The activity of one sweep; empty where its goals may have no gradient.
+
+    Gradients that are read after ``since``, a place in the trace, are wanted: after the sweep where none is given.
+    """
     flags = sweep.backward.flags
     goals = [*sweep.seeds, *([sweep.backward.loss] if sweep.backward.loss is not None else [])]
     sure = {goal.storage for goal in goals if flags.get(id(goal)) is True}
     wanted = {
         record.array.storage
-        for record in trace.records[sweep.position :]
+        for record in trace.records[sweep.position if since is None else since :]
         if isinstance(record, GradientRead) and record.how != "escape"
     }
     edges: dict[int, tuple[Edge, ...]] = {}

@@ -87,6 +87,7 @@ def allocate(machine: Machine, name: str, args: tuple[Value, ...], keywords: dic
     values = _element(given.get("value")) if source == "full" else _values(data)
     array = machine.recorder.new_array(site, _base_source(source), dtype, shape, flag, values=values, flag=undecided)
     array.storage.explicit = explicit
+    array.storage.device = _device(given, data)
     array.storage.retains = given.get("retain_grad") is True
     if isinstance(data, TensorValue):
         data = data.array
@@ -98,6 +99,14 @@ def allocate(machine: Machine, name: str, args: tuple[Value, ...], keywords: dic
     elif isinstance(data, Unknown) and data.sources:
         machine.recorder.filled(array, data, data.sources, site)
     return array
+
+
+def _device(given: dict[str, Value], original: Value) -> str:
+    """The name of the device that an array is made on, if it is written out; ``original`` is what it is made from."""
+    device = given.get("device")
+    if device is None:
+        return original.storage.device if isinstance(original, ArrayValue) else ""
+    return device if isinstance(device, str) else ""
 
 
 def _base_source(source: str) -> str:
@@ -133,6 +142,7 @@ def _like(machine: Machine, source: str, allocator: Allocator, given: dict[str, 
     array = machine.recorder.new_array(
         site, source, original.dtype, original.shape, flag, like=original, flag=undecided
     )
+    array.storage.device = _device(given, original)
     array.storage.retains = given.get("retain_grad") is True
     if allocator.copies:
         machine.recorder.copied(array, original, site, True, recorded=True)

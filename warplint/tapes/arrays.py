@@ -192,7 +192,10 @@ def call_method(
             view.base = array.base  # a view of a gradient is a gradient
         return view
     if name in _HOST_READS:
-        return host_copy(machine, array, site)
+        data = host_copy(machine, array, site)
+        if name == "numpy" and array.storage.owner is None and not array.storage.device.startswith("cuda"):
+            data.children["shares"] = array
+        return data
     if name in ("mark_init", "mark_read", "mark_write", "cptr", "ipc_handle", "__len__"):
         return Unknown(name)
     return Unknown(name, sources=frozenset({array.storage}))
@@ -207,6 +210,7 @@ def host_copy(machine: Machine, array: ArrayValue, site: Location) -> Unknown:
             array.base.requires_grad = True  # reading a gradient that is not there raises
     result = Unknown(f"{array.storage.name}.numpy()", sources=frozenset({array.storage}))
     result.children["contents"] = array
+    result.children["read"] = (machine.recorder.moment, machine.recorder.context(site))
     if array.shape is not None:
         result.children[("attr", "shape")] = tuple(array.shape)
         if array.shape:

@@ -88,11 +88,20 @@ def define(machine: Machine, definition: Definition, closure: Frame | None) -> V
         applied = machine.evaluate(inner, frame)
         if isinstance(applied, ExternalValue):
             if applied.name in _KERNEL_DECORATORS:
-                value = KernelValue(definition, closure)
+                value = KernelValue(definition, closure, _backward(machine, decorator, frame))
             # Other decorators from outside are taken to leave the function as it is (caches, torch.no_grad, tests).
         elif isinstance(applied, FunctionValue) and isinstance(value, FunctionValue):
             value = _decorate(machine, applied, decorator, value, frame)
     return value
+
+
+def _backward(machine: Machine, decorator: ir.Expr, frame: Frame) -> bool | None:
+    """The value of ``enable_backward`` where it is computed, by the argument of a factory for one."""
+    given = decorator.keyword("enable_backward") if isinstance(decorator, ir.Call) else None
+    if given is None or isinstance(given, ir.Constant):
+        return None
+    value = machine.evaluate(given, frame)
+    return value if isinstance(value, bool) else None
 
 
 def _decorate(

@@ -1,6 +1,10 @@
-"""What the text of a kernel says beyond its effects: factors from structs, and arrays that are read in any case."""
+"""What the text of a kernel says beyond its effects: factors from structs, numbers that it computes with, arrays that
+are read in any case."""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Iterator
 
 from warplint.ir import syntax as ir
 from warplint.tapes.memo import Memo
@@ -86,3 +90,52 @@ def _reads_at_once(node: ir.FunctionDef) -> frozenset[tuple[str, ...]]:
 
 #: What ``_reads_at_once`` says of a kernel, found out once.
 reads_at_once = Memo(_reads_at_once)
+
+
+#: Calls whose result does not change with a small change of an argument, or is no part of what a kernel computes.
+_FLAT = frozenset(
+    (*("int", "int32", "int64", "floor", "ceil", "round", "rint", "trunc", "sign"), *("print", "printf", "range"))
+)
+_FLAT_TESTS = frozenset(("where", "select"))
+_REAL = re.compile(r"^(\w+\.)?(float(16|32|64)?)$")
+
+
+def _smooth(node: ir.Node) -> Iterator[ir.Name]:
+    """The names in ``node`` that stand where a small change of their value may change what is computed."""
+    if isinstance(node, ir.Name):
+        yield node
+    left_out: tuple[ir.Node | None, ...] = ()
+    if isinstance(node, ir.Compare):
+        return
+    if isinstance(node, (ir.If, ir.While, ir.Conditional)):
+        left_out = (node.test,)
+    elif isinstance(node, ir.For):
+        left_out = (node.target, node.iterable)
+    elif isinstance(node, ir.Subscript):
+        left_out = (node.index,)
+    elif isinstance(node, ir.Assign):
+        left_out = tuple(target for target in node.targets if isinstance(target, ir.Name))
+    elif isinstance(node, ir.Call):
+        called = (ir.dotted(node.func) or "").rpartition(".")[2]
+        if called in _FLAT:
+            return
+        left_out = (node.func, *(node.args[:1] if called in _FLAT_TESTS else ()))
+    for child in ir.children(node):
+        if not any(child is one for one in left_out):
+            yield from _smooth(child)
+
+
+def _numbers(node: ir.FunctionDef) -> frozenset[str]:
+    """The scalar parameters with fractions that the kernel computes with, and does not only compare or index by."""
+    real = {
+        parameter.name
+        for parameter in node.parameters
+        if parameter.annotation is not None and _REAL.match(ir.dotted(parameter.annotation) or "")
+    }
+    if not real:
+        return frozenset()
+    return frozenset(name.id for statement in node.body for name in _smooth(statement) if name.id in real)
+
+
+#: What ``_numbers`` says of a kernel, found out once.
+numbers = Memo(_numbers)

@@ -73,9 +73,8 @@ def numpy_call(
             return float(function(first))
         except ValueError:
             return Unknown(name)
-    result = Unknown(f"numpy.{name}", sources=sources)
+    result = Unknown(f"numpy.{name}", (("result", name), *args), sources)
     if name in ("mean", "average", "sum") and args:
-        result.origin = (("result", name), args[0])
         note_mean(machine, name, sources, site)
     shape: tuple[int | Unknown, ...] | None = None
     if name in ("zeros", "ones", "empty", "full"):
@@ -111,6 +110,13 @@ def note_mean(machine: Machine, name: str, sources: frozenset[Storage], site: Lo
     """A reduction called ``name`` of host data that came from arrays."""
     if sources and name in ("mean", "average"):
         machine.recorder.scaled(sources, "mean", site)
+
+
+def note_change(machine: Machine, data: Value, site: Location) -> None:
+    """Host data is changed in place: if it is the memory of an array, then the array is."""
+    array = data.children.get("shares") if isinstance(data, Unknown) else None
+    if isinstance(array, ArrayValue):
+        machine.recorder.view_changed(array, site)
 
 
 def note_multiple(machine: Machine, left: Value, right: Value, site: Location) -> None:

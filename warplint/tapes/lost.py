@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from warplint.ir.facts import Fact, Label
-from warplint.tapes import programs
+from warplint.tapes import hostnumbers, programs
 from warplint.tapes.active import Activity, Edge, Origins, activity
 from warplint.tapes.arrays import size as size_of
 from warplint.tapes.recorded import Operation, Sweep, edges, overwritten, unclear, written
@@ -21,6 +21,7 @@ def facts(trace: Trace, sweeps: list[Sweep], actives: list[Activity]) -> Iterato
     for sweep, active in zip(sweeps, actives, strict=True):
         if not sweep.custom:
             yield from _over_the_host(trace, sweep, active)
+            yield from _as_a_number(trace, sweep, active)
             whole = _whole(trace, sweep)
             yield from _gone_past(trace, sweep, whole)
             yield from _off_the_tape(trace, sweep, whole)
@@ -194,6 +195,33 @@ def _over_the_host(trace: Trace, sweep: Sweep, active: Activity) -> Iterator[Fac
             if origins and source is not record.array.storage:
                 yield _round_trip(trace, sweep, record, source, origins)
                 break
+
+
+def _as_a_number(trace: Trace, sweep: Sweep, active: Activity) -> Iterator[Fact]:
+    """Contents of an array on the path that go over the host into a number that a launch on the path computes with."""
+    if not active.edges:
+        return
+    for found in hostnumbers.handed_over(sweep, active.useful):
+        source = found.array.storage
+        before = [position for position, _ in sweep.operations if position < found.position]
+        origins = active.varied[before[-1]].get(source, ()) if before else ()
+        if not origins and source in active.wanted:
+            origins = _input(trace, sweep, active, source)
+        if origins:
+            yield _by_number(sweep, found, origins)
+
+
+def _by_number(sweep: Sweep, found: hostnumbers.HostNumber, origins: Origins) -> Fact:
+    place = found.context
+    launch, name = launch_name(found.launch), name_of(found.array)
+    labels = (
+        Label(place.site, f"what {name} holds is read on the host"),
+        *called_from(place.stack, "called from here"),
+        Label(found.launch.context.site, f"{launch} gets what came of it as `{found.parameter}`, a plain number"),
+        Label(sweep.backward.context.site, "the reverse sweep brings no gradient back through a number"),
+    )
+    attributes = {"array": found.parameter, "source": plain_name(found.array), "input": plain_name(origins[0])}
+    return Fact("host-round-trip", place.site, attributes, labels, place.definition, "taped")
 
 
 def _opened(trace: Trace, sweep: Sweep) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from warplint.ir import syntax as ir
@@ -278,4 +278,7 @@ class Machine:
 
     def summary(self, kernel: KernelValue) -> EffectSummary | None:
         """What a kernel does to its arguments, None if that is not known."""
-        return self.effects(kernel.definition)
+        found = self.effects(kernel.definition)
+        if found is None or kernel.backward is None:
+            return found
+        return replace(found, backward=kernel.backward)

@@ -13,6 +13,7 @@ from warplint.tapes import (
     contexts,
     hostdata,
     launches,
+    records,
     sequences,
     tapes,
     utilities,
@@ -127,6 +128,8 @@ def call_unknown_method(
             return True, None
     if name == "numpy" and _is_gradient(owner):
         _read_unknown_gradient(machine, owner, site)
+    if name in ("fill", "sort", "put"):
+        hostdata.note_change(machine, owner, site)
     if vocabulary.only_looks(name) or vocabulary.draws(name):
         _look(machine, args, keywords, site)
         result = Unknown(name, (("result", name), owner), owner.sources)
@@ -253,6 +256,8 @@ _HANDLERS: dict[str, Handler] = {
     "functools.partial": _partial,
     "copy.deepcopy": _deepcopy,
     "copy.copy": _deepcopy,
+    "collections.namedtuple": records.make_class,
+    "typing.NamedTuple": records.make_class,
     "collections.deque": _bundle,
     "collections.OrderedDict": lambda machine, args, keywords, site: builtins.make_dict(machine, args, keywords),
     "collections.defaultdict": lambda machine, args, keywords, site: Unknown("defaultdict"),

@@ -16,11 +16,11 @@ from warplint.tapes import copies, duplicates, programs
 from warplint.tapes.active import Activity, Edge, Origins
 from warplint.tapes.recorded import Operation, Sweep
 from warplint.tapes.stories import called_from, launch_name, name_of, plain_name
-from warplint.tapes.trace import Access, Aliased, Copied, Filled, Launched, Trace
+from warplint.tapes.trace import Access, Aliased, Copied, Filled, Launched, Trace, ViewChanged
 from warplint.tapes.values import ArrayValue, Storage, is_plain
 
 #: What changes memory, and its place in the trace.
-Write = tuple[int, Union[Launched, Copied, Filled]]
+Write = tuple[int, Union[Launched, Copied, Filled, ViewChanged]]
 #: ``value``: an adjoint reads the old value. ``leak``: the gradient of the new contents goes on to what wrote the old.
 Loss = Literal["value", "leak"]
 
@@ -73,6 +73,8 @@ def _overwrites(trace: Trace, sweep: Sweep, active: Activity) -> Iterator[_Overw
         record = trace.records[position]
         if isinstance(record, Filled):
             yield from _filled((position, record), needed, active, sweep, last)
+        elif isinstance(record, ViewChanged):
+            yield from _replaced((position, record), needed)
         elif isinstance(record, (Launched, Copied)):
             on_tape = position in recorded
             # A launch inside the tape that is not recorded is another mistake.
@@ -173,15 +175,24 @@ def _same(first: object, second: object) -> bool:
     return is_plain(first) and first is not None and first == second
 
 
-def _filled(
-    write: tuple[int, Filled], needed: dict[Storage, list[_Needed]], active: Activity, sweep: Sweep, last: int
-) -> Iterator[_Overwrite]:
+def _replaced(write: tuple[int, Filled | ViewChanged], needed: dict[Storage, list[_Needed]]) -> Iterator[_Overwrite]:
+    """What the host writes over values that an adjoint will read."""
     array = write[1].array
     for value in needed.get(array.storage, ()):
         read = value.access.array
         if not (read.view and array.view and read.view != array.view):
             yield _Overwrite(array, value.reader, write, value.origins, "value")
             return
+
+
+def _filled(
+    write: tuple[int, Filled], needed: dict[Storage, list[_Needed]], active: Activity, sweep: Sweep, last: int
+) -> Iterator[_Overwrite]:
+    array = write[1].array
+    found = next(_replaced(write, needed), None)
+    if found is not None:
+        yield found
+        return
     # A fill is not recorded: the gradient of what is computed on top of it goes on to what was there before.
     origins = active.varied.get(last, {}).get(array.storage, ())
     if any(
@@ -211,12 +222,20 @@ def _useful_after(active: Activity, sweep: Sweep, position: int, storage: Storag
 
 # --- what is told ---
 
+_HOW = {Filled: "fill", Copied: "copy", Launched: "launch", ViewChanged: "view"}
+_TOLD = {
+    "fill": "{array} is changed here, which no tape records",
+    "copy": "{array} is changed here",
+    "launch": "{array} is changed here",
+    "view": "what `numpy()` gave is changed in place here: on the CPU, that is the memory of {array}",
+}
+
 
 def _fact(trace: Trace, sweep: Sweep, found: _Overwrite) -> Fact:
     position, record = found.write
     site = record.context.site
     array = name_of(found.array)
-    how = "fill" if isinstance(record, Filled) else "copy" if isinstance(record, Copied) else "launch"
+    how = _HOW[type(record)]
     before = _in_recording(sweep, found.write)
     reader = launch_name(found.reader[1])
     if found.loss == "value":
@@ -225,14 +244,14 @@ def _fact(trace: Trace, sweep: Sweep, found: _Overwrite) -> Fact:
         told = f"{reader} writes {array} on the tape"
     labels = (
         Label(found.reader[1].context.site, told),
-        Label(site, f"{array} is changed here" if how != "fill" else f"{array} is changed here, which no tape records"),
+        Label(site, _TOLD[how].format(array=array)),
         *called_from(record.context.stack, "called from here"),
         Label(sweep.backward.context.site, "the reverse sweep finds what is there now"),
     )
     attributes = {
         "array": plain_name(found.array),
         "reader": reader.strip("`"),
-        "writer": "" if isinstance(record, Filled) else launch_name(record).strip("`"),
+        "writer": launch_name(record).strip("`") if isinstance(record, (Launched, Copied)) else "",
         "by": how,
         "loss": found.loss,
         "during": "recording" if before else "after",
@@ -277,7 +296,7 @@ def _in_recording(sweep: Sweep, write: Write) -> bool:
 
 def _program(trace: Trace, sweep: Sweep, found: _Overwrite) -> TapeProgram | None:
     loss = sweep.backward.loss
-    if loss is None or sweep.backward.seeds:
+    if loss is None or sweep.backward.seeds or isinstance(found.write[1], ViewChanged):
         return None
     tape = sweep.backward.tape
     start = sweep.operations[0][0]

@@ -31,6 +31,7 @@ from warplint.tapes.trace import (
     TapeEnded,
     Trace,
     TrackerSet,
+    ViewChanged,
 )
 from warplint.tapes.values import ArrayValue, Instance, Storage, TapeValue, Unknown, Value
 
@@ -195,6 +196,11 @@ class Recorder:
             how: How = "sum" if not writes and _adds_up(record, access.array) else "launch"
             self._gradient_access(access.array, writes, record.context, how)
 
+    @property
+    def moment(self) -> int:
+        """The place in the trace that the next record gets."""
+        return len(self.trace.records)
+
     def copied(self, target: ArrayValue, source: ArrayValue, site: Location, whole: bool, recorded: bool) -> None:
         context = self.context(site)
         self._add(Copied(context, target, source, recorded and context.tape is not None, whole))
@@ -230,6 +236,10 @@ class Recorder:
                 self._add(GradientSeeded(context, array.base, value, sources))
             return
         self._add(Filled(context, array, value, sources))
+
+    def view_changed(self, array: ArrayValue, site: Location) -> None:
+        """The host changes in place what ``array.numpy()`` gave."""
+        self._add(ViewChanged(self.context(site), array))
 
     def flagged(self, array: ArrayValue, site: Location) -> None:
         """``array.requires_grad`` is set after the array was made."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Location
-from warplint.tapes import arrays, members, operators
+from warplint.tapes import arrays, hostdata, members, operators, records
 from warplint.tapes.questions import ROUNDS
 from warplint.tapes.values import (
     ArrayValue,
@@ -63,6 +63,9 @@ def get_item(machine: Machine, owner: Value, index: Value, site: Location) -> Va
             return owner.child(("item", id(index)))
         return Unknown(owner.hint, sources=owner.sources)
     if isinstance(owner, Instance):
+        inside = records.items(owner)
+        if inside is not None:
+            return _sequence_item(machine, tuple(inside), index)
         found = members.class_member(machine, owner.cls, "__getitem__")
         if found is not None and isinstance(found[1], FunctionValue):
             return machine.call(BoundMethod(found[1], owner), (index,), {}, site)
@@ -150,6 +153,7 @@ def set_item(machine: Machine, owner: Value, index: Value, value: Value, site: L
     elif isinstance(owner, ArrayValue):
         arrays.set_item(machine, owner, index, value, site)
     elif isinstance(owner, Unknown):
+        hostdata.note_change(machine, owner, site)
         for fact in ("fill", "values", "contents"):
             owner.children.pop(fact, None)
         if isinstance(value, Unknown):
@@ -177,6 +181,8 @@ def elements(machine: Machine, value: Value) -> list[Value] | None:
         return None if value.open else list(value.entries)
     if isinstance(value, str):
         return list(value)
+    if isinstance(value, Instance):
+        return records.items(value)
     return None
 
 

@@ -8,8 +8,8 @@ from warplint.ir.facts import Fact, Label
 from warplint.ir.programs import TapeProgram
 from warplint.ir.spans import Location
 from warplint.tapes import programs
-from warplint.tapes.active import Activity
-from warplint.tapes.recorded import Sweep, unclear
+from warplint.tapes.active import Activity, activity
+from warplint.tapes.recorded import Sweep, edges, unclear
 from warplint.tapes.stories import called_from, name_of, plain_name
 from warplint.tapes.trace import GradientRead, GradientZeroed, Launched, Trace
 from warplint.tapes.values import ArrayValue
@@ -30,6 +30,31 @@ def facts(trace: Trace, sweeps: list[Sweep], actives: list[Activity]) -> Iterato
             if early is not None:
                 yield _early(trace, sweep, parameter, early)
                 break
+        else:
+            for parameter, read in _never_swept(trace, sweep, sweeps[:number], end):
+                yield _early(trace, sweep, parameter, read)
+                break
+
+
+def _never_swept(trace: Trace, sweep: Sweep, earlier: list[Sweep], end: int) -> Iterator[tuple[ArrayValue, int]]:
+    """Parameters whose gradient is used before the only sweep that brings them one, and where that is."""
+    start = sweep.operations[0][0] if sweep.operations else sweep.position
+    swept = {source.storage for one in earlier for _, record in one.operations for source, _ in edges(record)}
+    read = {
+        record.array.storage
+        for record in trace.records[start : sweep.position]
+        if isinstance(record, GradientRead) and record.how != "escape"
+    }
+    if not read - swept:
+        return
+    for parameter in activity(trace, sweep, since=start).inputs:
+        storage = parameter.storage
+        if storage.kind != "allocation" or storage in swept or storage not in read:
+            continue
+        if not any(unclear(record, storage) for record in trace.records[:start]):
+            early = _too_early(trace, sweep, parameter, end)
+            if early is not None:
+                yield parameter, early
 
 
 def _after_zeroing(trace: Trace, sweep: Sweep, parameter: ArrayValue, end: int) -> tuple[int, int] | None:

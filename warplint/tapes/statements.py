@@ -10,7 +10,7 @@ from warplint.ir import syntax as ir
 from warplint.ir.spans import Location
 from warplint.source.bindings import target_names
 from warplint.source.project import Definition
-from warplint.tapes import contexts, expressions, operators, sequences, shrink
+from warplint.tapes import contexts, expressions, hostdata, operators, sequences, shrink
 from warplint.tapes.memo import Memo
 from warplint.tapes.questions import ROUNDS
 from warplint.tapes.trace import BackwardRun
@@ -64,6 +64,7 @@ def _aug_assign(machine: Machine, node: ir.AugAssign, frame: Frame) -> Signal:
         return None
     if node.operator == "+" and isinstance(right, Unknown) and right.sources:
         machine.recorder.summed(right.sources, machine.location(node, frame))
+    hostdata.note_change(machine, left, machine.location(node, frame))
     sequences.assign(machine, node.target, operators.binary(machine, node.operator, left, right), frame)
     return None
 

@@ -59,7 +59,8 @@ class Launched:
     ``flows``: pairs of arrays such that the second's contents depend differentiably on the first's. ``snapshot``: the
     values of struct arguments at the time of the launch, by the identity of the instance. ``factors``: numbers in
     structs (parameter and field) that the kernel multiplies elements by. ``at_once``: the arrays that every thread
-    reads, whatever they hold; looked for where the launch is given memory that may be uninitialised.
+    reads, whatever they hold; looked for where the launch is given memory that may be uninitialised. ``numbers``: the
+    scalar parameters that the kernel computes with; looked for where the launch is given what arrays hold.
     """
 
     context: Context
@@ -73,6 +74,7 @@ class Launched:
     adjoint: bool = False
     factors: frozenset[tuple[str, str]] = frozenset()
     at_once: frozenset[tuple[str, ...]] = frozenset()
+    numbers: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,14 @@ class Filled:
     array: ArrayValue
     value: Value
     sources: frozenset[Storage]
+
+
+@dataclass(frozen=True, slots=True)
+class ViewChanged:
+    """The numpy array that ``array.numpy()`` gave was changed in place: on the CPU it is the memory of ``array``."""
+
+    context: Context
+    array: ArrayValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +265,7 @@ Record = Union[
     Launched,
     Copied,
     Filled,
+    ViewChanged,
     TapeBegan,
     TapeEnded,
     CustomAdjoint,

@@ -55,7 +55,7 @@ class Storage:
 
     ``kind``: ``allocation`` (made in the project, at ``site``), ``parameter`` (came in from outside), ``gradient``
     (of ``owner``). ``stack`` are the calls that led to the allocation, outermost first. ``retains``: stores do not zero
-    its gradient (``retain_grad``).
+    its gradient (``retain_grad``). ``device`` is the name of the device, empty where it is not known.
     """
 
     number: int
@@ -70,6 +70,7 @@ class Storage:
     like: int | None = None
     explicit: bool = False
     retains: bool = False
+    device: str = ""
     values: tuple[float, ...] | None = None
 
     def __repr__(self) -> str:
@@ -148,10 +149,14 @@ class LambdaValue:
 
 @dataclass(eq=False, slots=True, repr=False)
 class KernelValue:
-    """A ``@wp.kernel``; ``closure`` is the frame that it was defined in."""
+    """A ``@wp.kernel``; ``closure`` is the frame that it was defined in.
+
+    ``backward``: whether it is compiled with an adjoint, if its decorator computes that; None where it does not.
+    """
 
     definition: Definition
     closure: Frame | None
+    backward: bool | None = None
 
 
 @dataclass(eq=False, slots=True, repr=False)
