@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -288,3 +289,20 @@ def test_closing_the_tape(tmp_path: Path) -> None:
     inside = "        wp.launch(\n            clear,  # all\n            dim=1, inputs=[out]\n        )"
     outside = "    wp.launch(\n        clear,  # all\n        dim=1, inputs=[out]\n    )"
     assert mended(tmp_path, HOUSEKEEPING.replace("CLEAR", inside), "WP404") == HOUSEKEEPING.replace("CLEAR", outside)
+
+
+def test_the_loss_goes_into_the_block_of_the_tape(tmp_path: Path) -> None:
+    inside = (
+        "        wp.launch(energy, dim=n, inputs=[x], outputs=[out])\n"
+        "        # from here on nobody needs it\n"
+        "        wp.launch(\n            energy, dim=n,  # once more\n            inputs=[x], outputs=[out]\n        )"
+    )
+    head, _, tail = HOUSEKEEPING.partition("        wp.launch(energy")
+    tail = tail.partition("CLEAR")[2]
+    before = "        wp.copy(y, x)\n" + textwrap.indent(textwrap.dedent(inside), "    ")
+    after = "        wp.copy(y, x)\n" + inside.replace("        # from", "    # from")
+    head = head.replace("    out =", "    y = wp.zeros_like(x)\n    out =")
+    assert mended(tmp_path, head + before + tail, "WP409") == head + after + tail
+    # What stands between them may not belong there.
+    between = before.replace("    # from here on nobody needs it", "    n = 2 * n")
+    assert mended(tmp_path, head + between + tail, "WP409") is None
