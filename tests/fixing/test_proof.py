@@ -18,7 +18,7 @@ from warplint.settings.options import Options
 from warplint.source.edits import edited
 
 #: The rules whose recipe is proved on their bad example.
-PROVED = ("WP102", "WP108", "WP301", "WP402", "WP409", "WP501", "WP502", "WP601")
+PROVED = ("WP102", "WP108", "WP301", "WP402", "WP403", "WP409", "WP501", "WP502", "WP601")
 
 
 def findings(folder: Path) -> dict[str, list[Finding]]:
@@ -83,6 +83,7 @@ def _wrong(place: Place, recipe: str) -> list[Plan]:
         "index-form": "p.z -= rise[i]",
         "accumulate-adjoint": "wp.adjoint[x] += x * adj_ret",
         "add-requires-grad": "wp.zeros(len(lengths), dtype=wp.float32)",
+        "read-then-zero": "stretch.grad.numpy().copy()",
         "loss-inside-tape": "tape.backward(loss=out)",
     }
     if recipe == "zero-after-use":

@@ -83,7 +83,7 @@ def zero_after_use(place: Place) -> Iterator[Plan]:
         return
     block = place.block(sweep.span)
     using = [statement for statement in block if statement.span.covers(uses[0].span)]
-    if len(using) != 1 or not isinstance(using[0], (ir.ExprStmt, ir.Assign, ir.AnnAssign, ir.AugAssign)):
+    if len(using) != 1 or not _used_up(place, using[0]):
         return
     use = using[0].span
     line = place.module.lines[use.end_line - 1]
@@ -109,6 +109,52 @@ def _looked_at_elsewhere(place: Place, function: ir.FunctionDef, use: Span) -> b
     name = re.escape(place.attribute("parameter").rpartition(".")[2])
     everywhere = len(re.findall(rf"\b{name}\.grad\b", place.module.text))
     return everywhere > len(re.findall(rf"\b{name}\.grad\b", place.text(use)))
+
+
+def _used_up(place: Place, statement: ir.Stmt) -> bool:
+    """Whether a gradient is of no more use after a statement: on the CPU, what ``numpy()`` gives is a view of it."""
+    if isinstance(statement, ir.ExprStmt) and isinstance(statement.value, ir.Call):
+        func = statement.value.func
+        if place.external(func) in ("warp.launch", "warp.copy") or (
+            isinstance(func, ir.Attribute) and func.attr == "step"
+        ):
+            return True
+    if not isinstance(statement, (ir.ExprStmt, ir.Assign, ir.AnnAssign, ir.AugAssign, ir.Return)):
+        return False
+    return not re.sub(r"\.grad\.numpy\(\)\.copy\(\)", "", place.text(statement.span)).count(".grad")
+
+
+def read_then_zero(place: Place) -> Iterator[Plan]:
+    """The gradient is read, or copied, before the statement that zeroes it."""
+    block = place.block(place.span)
+    at = next((number for number, one in enumerate(block) if one.span.covers(place.span)), 0)
+    zeroing, reading = block[at - 1] if at else None, block[at]
+    zeroed = any(zeroing is not None and label.location.span == zeroing.span for label in place.finding.fact.labels)
+    if zeroing is None or not zeroed or not isinstance(zeroing, ir.ExprStmt):
+        return
+    before, after = zeroing.span, reading.span
+    between = Span(before.end_line, before.end_column, after.line, after.column)
+    line = place.module.lines[before.line - 1]
+    indent, rest = line[: before.column - 1], place.module.lines[after.end_line - 1][after.end_column - 1 :].strip()
+    if place.text(between).strip() or before.column != after.column or indent.strip() or rest:
+        return
+    first, zero, copied = Span(*before[:2], *after[:2]), f"\n{indent}{place.text(before)}", ""
+    if isinstance(reading, ir.Return):
+        function = place.function()
+        if reading.value is None or function is None or re.search(r"\bgradient\b", place.text(function.span)):
+            return
+        value = place.text(reading.value.span)
+        if not re.fullmatch(r"[\w.]+\.grad\.numpy\(\)(\.copy\(\))?", value) or reading.value.span[2:] != after[2:]:
+            return
+        copied = "" if value.endswith(".copy()") else ".copy()"
+        first = Span(*before[:2], *reading.value.span[:2])
+        zero += f"\n{indent}return gradient"
+    elif not _used_up(place, reading):
+        return
+    name = "gradient = " if isinstance(reading, ir.Return) else ""
+    end = Span(*after[2:], *after[2:])
+    title = f"Use the gradient of `{place.attribute('parameter')}` before it is zeroed"
+    yield Plan(title, (place.edit(first, name), place.edit(end, f"{copied}{zero}")))
 
 
 def close_the_tape(place: Place) -> Iterator[Plan]:

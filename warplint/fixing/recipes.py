@@ -115,6 +115,7 @@ _RECIPES: Mapping[str, Callable[[Place], Iterator[Plan]]] = {
     "close-the-tape": hosts.close_the_tape,
     "enable-backward": hosts.enable_backward,
     "loss-inside-tape": hosts.loss_inside_tape,
+    "read-then-zero": hosts.read_then_zero,
     "record-the-launch": hosts.record_the_launch,
     "guard-root": _guarded_root,
     "guard-operand": _conditional,
