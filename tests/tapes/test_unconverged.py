@@ -40,7 +40,7 @@ def run(tmp_path: Path) -> Run:
     [
         ("5", "weight", "0.5", True),
         ("70", "weight", "0.5", False),  # many
-        ("2", "weight", "0.5", False),  # no iteration
+        ("3", "weight", "0.5", False),  # which may stand for any number
         ("5", "dt", "0.5", False),  # steps in time
         ("5", "weight", "0.1 * k", False),  # each round is another one
     ],

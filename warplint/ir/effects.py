@@ -21,7 +21,8 @@ class Effect:
     overwriting the array later loses a value. ``covers``: a plain store happens on every path before any read of the
     element, so the old contents do not matter. ``differentiable``: its elements are floating-point (or vectors,
     matrices, structs of such). ``placed``: the parameters (and arrays behind them) that the indices of its stores and
-    accumulations are computed from; empty where only the thread decides which elements are written.
+    accumulations are computed from; empty where only the thread decides which elements are written. ``reread``: an
+    element that was stored here is read again, so that its gradient is needed within the launch.
     """
 
     path: Path
@@ -32,6 +33,7 @@ class Effect:
     covers: bool
     differentiable: bool
     placed: frozenset[Path] = frozenset()
+    reread: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ class _Seen:
     needed: bool = False
     covers: bool = False
     placed: int = 0  # the inputs that the indices of stores depend on
+    reread: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +141,8 @@ class _Summariser:
         self.flows = [0] * count
         self.seen: dict[Path, _Seen] = {}
         self.stored: dict[Path, int] = {}
+        #: What the derivative of the elements flows from that were stored in here.
+        self.held: dict[tuple[object, ...], int] = {}
         self.returned = 0
         self.needs: dict[Path, int] = {}
         self.writes = False
@@ -176,6 +179,7 @@ class _Summariser:
                 seen.covers,
                 seen.element is not None and self.knowledge.types.differentiable(seen.element),
                 frozenset(self.paths.paths(seen.placed)),
+                seen.reread,
             )
             for path, seen in self.seen.items()
         )
@@ -294,7 +298,14 @@ class _Summariser:
             return self.flows[self.trace.root(operation.operands[0])[0]]
         seen = self._see(path, operation.operands[0])
         seen.reads = True
-        return self.paths.bit(path)
+        held = self.held.get(self._element(operation.operands), 0)
+        seen.reread |= held != 0
+        return self.paths.bit(path) | held
+
+    def _element(self, operands: tuple[int, ...]) -> tuple[object, ...]:
+        """What is the same for two accesses of one element; ``operands`` are an array and indices."""
+        operations = self.trace.operations
+        return (*self.trace.root(operands[0]), *(operations[operand].number for operand in operands[1:]))
 
     def _arrays_of_builtin(self, index: int) -> None:
         operation = self.trace.operations[index]
@@ -333,6 +344,10 @@ class _Summariser:
         for place in operation.operands[1:-1]:
             seen.placed |= self.depends[place]
         self.writes = True
+        element, given = self._element(operation.operands[:-1]), self.flows[operation.operands[-1]]
+        # Before a branch or loop came to it, the element may have held something else.
+        kept = self.held.get(element, 0) if operation.name != "store" or operation.frame != 0 else 0
+        self.held[element] = given | kept
         if operation.name == "accumulate":
             seen.accumulates = True
             self.repeats.add(path)
@@ -409,6 +424,7 @@ class _Summariser:
             seen.writes |= effect.writes
             seen.accumulates |= effect.accumulates
             seen.needed |= effect.needed
+            seen.reread |= effect.reread
             for path in effect.placed:
                 operand = places.get(path[0])
                 if operand is not None:

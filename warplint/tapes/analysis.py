@@ -71,7 +71,7 @@ class TapeAnalysis:
                 *structs.facts(trace, sweeps, actives),
                 *copies.facts(trace, sweeps, actives),
                 *checkers.facts(trace),
-                *unconverged.facts(sweeps, actives),
+                *unconverged.facts(trace, sweeps, actives),
             ]
             told = {fact.location for fact in found}
             for fact in (*found, *housekeeping.facts(trace, sweeps, told)):

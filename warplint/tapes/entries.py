@@ -87,6 +87,7 @@ class _Runs:
             machine = Machine(self._project, self._effects, budget, questions, shrunk)
             trace = machine.recorder.trace
             trace.entry = entry.name
+            trace.shrunk = shrunk
             try:
                 entry.start(machine)
             except (OutOfBudget, RecursionError):

@@ -173,6 +173,7 @@ def _effects(
                 effect.needed,
                 effect.covers,
                 effect.differentiable,
+                effect.reread,
             )
         )
     flows = [

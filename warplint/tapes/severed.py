@@ -11,7 +11,7 @@ from warplint.tapes import programs
 from warplint.tapes.dtypes import is_whole
 from warplint.tapes.recorded import Operation, Sweep, carried, overwritten
 from warplint.tapes.stories import allocated_label, called_from, launch_name, name_of, plain_name
-from warplint.tapes.trace import BackwardRun, GradientRead, Trace
+from warplint.tapes.trace import BackwardRun, Copied, GradientRead, Launched, Trace
 from warplint.tapes.values import ArrayValue, Storage
 
 
@@ -97,13 +97,21 @@ def _severed(
                 continue
             if source.storage.kind != "allocation" or source.storage not in origins:
                 continue
-            before = [entry for entry in writers[source.storage] if entry[0][0] < operation[0]]
+            # A kernel may read again what it has stored itself.
+            last = operation[0] if _rereads(record, source.storage) else operation[0] - 1
+            before = [entry for entry in writers[source.storage] if entry[0][0] <= last]
             if before and _never_flagged(source, writers, flags):
                 writer, writer_source = before[0]
                 found.append(_Severed(source, writer, operation, writer_source, origins[source.storage]))
         useful -= overwritten(record)
         useful |= {source.storage for source, _ in reaching}
     yield from reversed(found)
+
+
+def _rereads(record: Launched | Copied, storage: Storage) -> bool:
+    return isinstance(record, Launched) and any(
+        access.reread and access.array.storage is storage for access in record.accesses
+    )
 
 
 def _never_flagged(

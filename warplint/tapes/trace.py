@@ -43,6 +43,7 @@ class Access:
     needed: bool
     covers: bool
     differentiable: bool
+    reread: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +283,8 @@ class Trace:
     arrays: list[ArrayValue] = field(default_factory=list)
     #: False when the step budget ran out before the entry point's end.
     finished: bool = True
+    #: Whether counts of steps were made smaller, so that the run comes to its end.
+    shrunk: bool = False
 
     def __iter__(self) -> Iterator[Record]:
         return iter(self.records)

@@ -10,11 +10,11 @@ from warplint.tapes import duplicates
 from warplint.tapes.active import Activity
 from warplint.tapes.recorded import Operation, Sweep, written
 from warplint.tapes.stories import called_from, launch_name, plain_name
-from warplint.tapes.trace import Launched
+from warplint.tapes.trace import Launched, Trace
 from warplint.tapes.values import ArrayValue
 
-#: Fewer launches than this are no iteration, and with more it may well have converged.
-_FEWEST, _MOST = 3, 50
+#: Three rounds may stand for a number that is not known, and with many it may well have converged.
+_FEWEST, _MOST = 4, 50
 #: A loop that steps in time has the same form: only the kernel's name says that it solves something.
 _SOLVER = re.compile(
     r"relax|jacobi|gauss|seidel|solve|iterat|richardson|fixed_?point|converge|newton|(^|_)sor(_|$)", re.IGNORECASE
@@ -23,8 +23,10 @@ _SOLVER = re.compile(
 _TIME = re.compile(r"^(dt|dtime|delta_?t|time\w*|t|h|tau|step\w*|substep\w*)$|_dt$|^dt_", re.IGNORECASE)
 
 
-def facts(sweeps: list[Sweep], actives: list[Activity]) -> Iterator[Fact]:
+def facts(trace: Trace, sweeps: list[Sweep], actives: list[Activity]) -> Iterator[Fact]:
     """The facts of one trace; ``actives`` are the activities of its sweeps."""
+    if trace.shrunk:
+        return  # how many rounds there are is not known
     for sweep, active in zip(sweeps, actives, strict=True):
         if sweep.custom:
             continue
