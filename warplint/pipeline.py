@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -113,7 +113,7 @@ def run(options: Options, stdin: bytes | None = None, progress: Progress = lambd
     probed = _probed(listed, rules, project, options, configurations, progress)
 
     if _wants_fixes(options):
-        probed = _with_fixes(probed, rules, project, options, configurations, notebooks, progress)
+        probed = _with_fixes(probed, rules, project, options, configurations, set(files) - set(notebooks), progress)
 
     unlisted = [finding for finding in findings if not at_least(finding.severity, least)]
     if baseline is not None:
@@ -317,14 +317,14 @@ def _with_fixes(
     project: Project,
     options: Options,
     configurations: Configurations,
-    notebooks: Mapping[Path, Notebook],
+    files: Collection[Path],
     progress: Progress,
 ) -> list[Finding]:
     """``findings`` with fixes; those that a probe confirmed are looked at again with the fix."""
     from warplint.fixing import offered
 
     if not any(finding.evidence.verdict == "confirmed" for finding in findings):
-        return offered(findings, rules, project, None, notebooks)
+        return offered(findings, rules, project, None, files)
     from warplint.probe import ProbeOptions, probe_each
 
     governing = configurations.nearest(_common_folder(options.paths))
@@ -336,7 +336,7 @@ def _with_fixes(
             probe_options = ProbeOptions(device=device, cache_dir=cache)
             return probe_each([([finding], edited) for finding, edited in cases], probe_options)
 
-        return offered(findings, rules, project, probe, notebooks)
+        return offered(findings, rules, project, probe, files)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from warplint.settings.options import Options
 from warplint.source.edits import edited
 
 #: The rules whose recipe is proved on their bad example.
-PROVED = ("WP102", "WP108", "WP301", "WP402", "WP501", "WP502", "WP601")
+PROVED = ("WP102", "WP108", "WP301", "WP402", "WP403", "WP409", "WP501", "WP502", "WP601")
 
 
 def findings(folder: Path) -> dict[str, list[Finding]]:
@@ -57,6 +57,16 @@ def test_the_bad_examples_are_mended(examples: Path, tmp_path: Path) -> None:
     assert findings(tmp_path) == dict.fromkeys(found, [])
 
 
+def test_what_may_be_meant_is_never_safe(tmp_path: Path) -> None:
+    for name, (rule, example) in write_examples(load_catalogue()[0].rules, tmp_path).items():
+        if not example.bad or rule.id not in ("WP302", "WP309"):
+            (tmp_path / name).unlink()
+    for name, (finding,) in findings(tmp_path).items():
+        fix = fix_of(finding)
+        assert fix.applicability == "unsafe", name
+        assert "the gradient is right with it" in fix.message, name
+
+
 def _nothing(place: Place, recipe: str) -> list[Plan]:
     """A blank after the last line of the finding."""
     line = place.span.end_line
@@ -73,6 +83,8 @@ def _wrong(place: Place, recipe: str) -> list[Plan]:
         "index-form": "p.z -= rise[i]",
         "accumulate-adjoint": "wp.adjoint[x] += x * adj_ret",
         "add-requires-grad": "wp.zeros(len(lengths), dtype=wp.float32)",
+        "read-then-zero": "stretch.grad.numpy().copy()",
+        "loss-inside-tape": "tape.backward(loss=out)",
     }
     if recipe == "zero-after-use":
         before = Span(place.span.line, 1, place.span.line, 1)  # where a new tape knows no gradients yet

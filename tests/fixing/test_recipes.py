@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -185,6 +186,15 @@ def fit(n):
 """
 
 
+STEP = """\
+        wp.launch(
+            descend, dim=n, inputs=[weight, weight.grad]
+        )  # one step"""
+STEP_OF_A_VIEW = """\
+        slopes = weight.grad.numpy()
+        weight.assign(weight.numpy() - 0.1 * slopes)"""
+
+
 def test_zero(tmp_path: Path) -> None:
     assert mended(tmp_path, FIT.replace("REST", ""), "WP402") == FIT.replace("REST", "\n        tape.zero()")
 
@@ -197,11 +207,56 @@ def test_zero(tmp_path: Path) -> None:
         FIT.replace("REST", "").replace(
             "        tape = wp.Tape()", "        print(weight.grad)\n        tape = wp.Tape()"
         ),
+        # A view of the gradient, which would be zeroed with it.
+        FIT.replace("REST", "").replace(STEP, STEP_OF_A_VIEW),
         FIT.replace("REST", "") + "\n\ndef show(weight):\n    print(weight.grad)\n",
     ],
 )
 def test_gradients_that_are_looked_at_elsewhere_are_not_zeroed(tmp_path: Path, code: str) -> None:
     assert mended(tmp_path, code, "WP402") is None
+
+
+READ = """\
+@wp.kernel
+def energy(x: wp.array(dtype=float), out: wp.array(dtype=float)):
+    wp.atomic_add(out, 0, x[wp.tid()] * x[wp.tid()])
+
+
+@wp.kernel
+def keep(slope: wp.array(dtype=float), kept: wp.array(dtype=float)):
+    kept[wp.tid()] = slope[wp.tid()]
+
+
+def slopes(n):
+    x = wp.ones(n, dtype=float, requires_grad=True)
+    kept = wp.zeros(n, dtype=float)
+    out = wp.zeros(1, dtype=float, requires_grad=True)
+    tape = wp.Tape()
+    with tape:
+        wp.launch(energy, dim=n, inputs=[x], outputs=[out])
+    tape.backward(out)
+LAST
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            "    tape.zero()\n    return x.grad.numpy()",
+            "    gradient = x.grad.numpy().copy()\n    tape.zero()\n    return gradient",
+        ),
+        (
+            "    x.grad.zero_()\n    wp.launch(keep, dim=n, inputs=[x.grad], outputs=[kept])\n    return kept",
+            "    wp.launch(keep, dim=n, inputs=[x.grad], outputs=[kept])\n    x.grad.zero_()\n    return kept",
+        ),
+        ("    tape.zero()\n    found = x.grad.numpy()\n    return found", None),
+        ("    tape.zero()  # for the next\n    return x.grad.numpy()", None),
+    ],
+)
+def test_reading_before_zeroing(tmp_path: Path, before: str, after: str | None) -> None:
+    expected = None if after is None else READ.replace("LAST", after)
+    assert mended(tmp_path, READ.replace("LAST", before), "WP403") == expected
 
 
 DISTANCE = """\
@@ -288,3 +343,20 @@ def test_closing_the_tape(tmp_path: Path) -> None:
     inside = "        wp.launch(\n            clear,  # all\n            dim=1, inputs=[out]\n        )"
     outside = "    wp.launch(\n        clear,  # all\n        dim=1, inputs=[out]\n    )"
     assert mended(tmp_path, HOUSEKEEPING.replace("CLEAR", inside), "WP404") == HOUSEKEEPING.replace("CLEAR", outside)
+
+
+def test_the_loss_goes_into_the_block_of_the_tape(tmp_path: Path) -> None:
+    inside = (
+        "        wp.launch(energy, dim=n, inputs=[x], outputs=[out])\n"
+        "        # from here on nobody needs it\n"
+        "        wp.launch(\n            energy, dim=n,  # once more\n            inputs=[x], outputs=[out]\n        )"
+    )
+    head, _, tail = HOUSEKEEPING.partition("        wp.launch(energy")
+    tail = tail.partition("CLEAR")[2]
+    before = "        wp.copy(y, x)\n" + textwrap.indent(textwrap.dedent(inside), "    ")
+    after = "        wp.copy(y, x)\n" + inside.replace("        # from", "    # from")
+    head = head.replace("    out =", "    y = wp.zeros_like(x)\n    out =")
+    assert mended(tmp_path, head + before + tail, "WP409") == head + after + tail
+    # What stands between them may not belong there.
+    between = before.replace("    # from here on nobody needs it", "    n = 2 * n")
+    assert mended(tmp_path, head + between + tail, "WP409") is None

@@ -31,6 +31,7 @@ _Trial = tuple[int, str, tuple[Edit, ...]]
 _RIGHT = 2
 _RANKS = {"refuted": _RIGHT, "confirmed": 1}
 
+_YOURS = "the gradient is right with it; whether it was left out on purpose is for you to say"
 _BROKEN = "the text does not parse with it"
 _OTHERWISE = "what runs with it could not be compared with what ran before"
 
@@ -40,19 +41,19 @@ def offered(
     rules: Mapping[str, Rule],
     project: Project,
     probe: Probe | None,
-    untouchable: Collection[Path] = (),
+    files: Collection[Path],
 ) -> list[Finding]:
     """``findings`` with the fixes that the recipes of their rules know.
 
-    ``probe`` None: nothing is proved, and so nothing is safe. Files that are ``untouchable`` get no fixes.
+    ``probe`` None: nothing is proved, and so nothing is safe. Only ``files`` are changed.
     """
     planned: dict[int, list[Plan]] = {}
     for number, finding in enumerate(findings):
         path = finding.location.path
-        module = project.load(path) if path not in untouchable else None
+        module = project.load(path) if path in files else None
         if isinstance(module, Module) and finding.evidence.verdict != "refuted":
             found = plans(Place(module, finding), rules[finding.rule].fix.recipe)
-            if found:
+            if found and all(edit.location.path in files for plan in found for edit in plan.edits):
                 planned[number] = found
     fixes: dict[int, Fix] = {}
     wrong: list[int] = []
@@ -64,6 +65,9 @@ def offered(
             fixes[number] = _unsafe(own[0].title, own[0].edits, "the gradient was not seen wrong before")
     if probe is not None:
         fixes |= _proved(findings, {number: planned[number] for number in wrong}, project, probe)
+    for number, fix in fixes.items():
+        if rules[findings[number].rule].fix.safety == "display" and fix.applicability == "safe":
+            fixes[number] = replace(fix, applicability="unsafe", message=f"{fix.message} ({_YOURS})")
     return [
         replace(finding, fix=fixes[number]) if number in fixes else finding for number, finding in enumerate(findings)
     ]

@@ -6,30 +6,14 @@ cannot be sure that the values stay what they are. Whether the gradient becomes 
 
 from __future__ import annotations
 
-import io
 import re
-import tokenize
 from collections.abc import Callable, Iterator, Mapping
 
+from warplint.fixing import hosts
 from warplint.fixing.components import in_constructor, with_index
 from warplint.fixing.places import Place, Plan
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Span
-
-#: How many positional arguments leave ``requires_grad`` to be given by its name.
-_POSITIONAL = {
-    "zeros": 3,
-    "empty": 3,
-    "ones": 3,
-    "full": 4,
-    "array": 3,
-    "from_numpy": 3,
-    "zeros_like": 2,
-    "empty_like": 2,
-    "ones_like": 2,
-    "full_like": 3,
-    "clone": 2,
-}
 
 #: The parameters of ``wp.where``.
 _CHOICE = ("cond", "value_if_true", "value_if_false")
@@ -39,47 +23,6 @@ def plans(place: Place, recipe: str) -> list[Plan]:
     """What a recipe would change, the best first; nothing if it has no sure way, or needs a person."""
     make = _RECIPES.get(recipe)
     return list(make(place)) if make is not None else []
-
-
-def _requires_grad(place: Place) -> Iterator[Plan]:
-    call = place.node(place.span, ir.Call)
-    if not isinstance(call, ir.Call):
-        return
-    name = (place.external(call.func) or "").removeprefix("warp.")
-    opaque = any(keyword.name is None for keyword in call.keywords) or any(
-        isinstance(argument, ir.Starred) for argument in call.args
-    )
-    if opaque or len(call.args) > _POSITIONAL.get(name, -1):
-        return
-    given = call.keyword("requires_grad")
-    title = f"Allocate `{place.attribute('array')}` with `requires_grad=True`"
-    if given is None:
-        insertion = _after_arguments(place, call.span)
-        if insertion is not None:
-            at, separator = insertion
-            yield Plan(title, (place.edit(at, f"{separator}requires_grad=True"),))
-    elif isinstance(given, ir.Constant) and given.value is False:
-        yield Plan(title, (place.edit(given.span, "True"),))
-
-
-def _after_arguments(place: Place, call: Span) -> tuple[Span, str] | None:
-    """Where another argument of a call goes, and what has to stand before it."""
-    try:
-        tokens = list(tokenize.generate_tokens(io.StringIO(place.text(call)).readline))
-    except (tokenize.TokenError, SyntaxError):
-        return None
-    skipped = (tokenize.NL, tokenize.COMMENT, tokenize.NEWLINE, tokenize.ENDMARKER)
-    written = [token for token in tokens if token.type not in skipped]
-    if len(written) < 3 or written[-1].string != ")":
-        return None
-    last = written[-2]
-    if last.string == ",":
-        last = written[-3]
-    (line, column), separator = last.end, "" if last is written[-2] and last.string == "(" else ", "
-    if line == 1:
-        column += call.column - 1
-    at = (call.line + line - 1, column + 1)
-    return Span(*at, *at), separator
 
 
 def _accumulate(place: Place) -> Iterator[Plan]:
@@ -93,45 +36,6 @@ def _accumulate(place: Place) -> Iterator[Plan]:
         at = (between.line, between.column + len(found[1]))
         title = f"Add to the adjoint of `{place.attribute('parameter')}` with `+=`"
         yield Plan(title, (place.edit(Span(*at, *at), "+"),))
-
-
-def _zero_after_use(place: Place) -> Iterator[Plan]:
-    sweep = place.node(place.span, ir.Call)
-    if not isinstance(sweep, ir.Call) or not isinstance(sweep.func, ir.Attribute):
-        return
-    tape = ir.dotted(sweep.func.value)
-    function = place.function()
-    uses = [label.location for label in place.finding.fact.labels[1:] if label.location.path == place.module.path]
-    if tape is None or function is None or len(uses) != 1 or sweep.func.attr != "backward":
-        return
-    block = place.block(sweep.span)
-    using = [statement for statement in block if statement.span.covers(uses[0].span)]
-    if len(using) != 1 or not isinstance(using[0], (ir.ExprStmt, ir.Assign, ir.AnnAssign, ir.AugAssign)):
-        return
-    use = using[0].span
-    line = place.module.lines[use.end_line - 1]
-    own = place.module.lines[use.line - 1][: use.column - 1]
-    after = line[use.end_column - 1 :].strip()
-    if own.strip() or (after and not after.startswith("#")) or _looked_at_elsewhere(place, function, use):
-        return
-    at = (use.end_line, len(line) + 1)
-    title = f"Zero the gradients with `{tape}.zero()` when they have been used"
-    yield Plan(title, (place.edit(Span(*at, *at), f"\n{own}{tape}.zero()"),))
-
-
-def _looked_at_elsewhere(place: Place, function: ir.FunctionDef, use: Span) -> bool:
-    """Whether a gradient may be wanted by more than the statement at ``use``: it must not be zeroed then."""
-    loops = (
-        node for node in place.around(use) if isinstance(node, (ir.For, ir.While)) and function.span.covers(node.span)
-    )
-    first = next(loops, function).span
-    inside = Span(first.line, first.column, use.line, use.column)
-    after = Span(use.end_line, use.end_column, function.span.end_line, function.span.end_column)
-    if re.search(r"\bgrad", place.text(inside) + place.text(after)):
-        return True
-    name = re.escape(place.attribute("parameter").rpartition(".")[2])
-    everywhere = len(re.findall(rf"\b{name}\.grad\b", place.module.text))
-    return everywhere > len(re.findall(rf"\b{name}\.grad\b", place.text(use)))
 
 
 def _guarded_root(place: Place) -> Iterator[Plan]:
@@ -203,39 +107,16 @@ def _divides(node: ir.Node) -> bool:
     return isinstance(node, ir.Binary) and node.operator in ("/", "**", "%", "//")
 
 
-def _close_the_tape(place: Place) -> Iterator[Plan]:
-    with_ = next((node for node in reversed(list(place.around(place.span))) if isinstance(node, ir.With)), None)
-    if with_ is None or len(with_.body) < 2 or not with_.body[-1].span.covers(place.span):
-        return
-    statement = with_.body[-1].span
-    if not isinstance(with_.body[-1], ir.ExprStmt) or statement != place.span:
-        return
-    lines = place.module.lines
-    outer, inner = (lines[span.line - 1][: span.column - 1] for span in (with_.span, statement))
-    if outer.strip() or inner.strip() or not inner.startswith(outer) or not _plain(place.text(statement)):
-        return
-    edits = []
-    for number in range(statement.line, statement.end_line + 1):
-        if lines[number - 1].startswith(inner):
-            edits.append(place.edit(Span(number, len(outer) + 1, number, len(inner) + 1), ""))
-    yield Plan(f"Launch `{place.attribute('kernel')}` when the tape is closed", tuple(edits))
-
-
-def _plain(text: str) -> bool:
-    """Whether no string of several lines would change with the indentation."""
-    try:
-        tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
-    except (tokenize.TokenError, SyntaxError):
-        return False
-    return all(token.start[0] == token.end[0] or token.type in (tokenize.NEWLINE, tokenize.NL) for token in tokens)
-
-
 _RECIPES: Mapping[str, Callable[[Place], Iterator[Plan]]] = {
-    "add-requires-grad": _requires_grad,
+    "add-requires-grad": hosts.requires_grad,
     "index-form": with_index,
     "accumulate-adjoint": _accumulate,
-    "zero-after-use": _zero_after_use,
-    "close-the-tape": _close_the_tape,
+    "zero-after-use": hosts.zero_after_use,
+    "close-the-tape": hosts.close_the_tape,
+    "enable-backward": hosts.enable_backward,
+    "loss-inside-tape": hosts.loss_inside_tape,
+    "read-then-zero": hosts.read_then_zero,
+    "record-the-launch": hosts.record_the_launch,
     "guard-root": _guarded_root,
     "guard-operand": _conditional,
     "rebuild-composite": in_constructor,

@@ -61,27 +61,32 @@ def write(chosen: Chosen, lines: Lines) -> tuple[list[Finding], list[Problem]]:
     A fix of several files is made if each of them can be written. A file that is not any more what was linted stays
     as it is.
     """
-    contents: dict[Path, bytes] = {}
     problems: dict[Path, Problem] = {}
-    for path, edits in chosen.edits.items():
-        found = _rewritten(path, edits, "\n".join(lines(path)))
-        if isinstance(found, Problem):
-            problems[path] = found
-        else:
-            contents[path] = found
-    mended = []
-    for finding in chosen.findings:
-        assert finding.fix is not None
-        if not any(edit.location.path in problems for edit in finding.fix.edits):
-            mended.append(finding)
-    whole = {edit.location.path for finding in mended if finding.fix is not None for edit in finding.fix.edits}
-    for path in sorted(whole):
+    while True:
+        contents: dict[Path, bytes] = {}
+        for path, edits in chosen.edits.items():
+            found = _rewritten(path, edits, "\n".join(lines(path)))
+            if isinstance(found, Problem):
+                problems[path] = found
+            else:
+                contents[path] = found
+        left = [finding for finding in chosen.findings if not _paths(finding) & problems.keys()]
+        if len(left) == len(chosen.findings):
+            break
+        chosen = choose(left, True)
+    for path, data in sorted(contents.items()):
         try:
-            replace_file(path, contents[path])
+            replace_file(path, data)
         except OSError as error:
             text = f"cannot write the file: {error.strerror or error}; nothing was changed in it"
             problems[path] = Problem(displayed(path), text)
-    return [finding for finding in mended if finding.location.path not in problems], list(problems.values())
+    mended = [finding for finding in chosen.findings if not _paths(finding) & problems.keys()]
+    return mended, list(problems.values())
+
+
+def _paths(finding: Finding) -> set[Path]:
+    """The files that the fix of a finding changes."""
+    return {edit.location.path for edit in finding.fix.edits} if finding.fix is not None else set()
 
 
 def _rewritten(path: Path, edits: Iterable[Edit], linted: str) -> bytes | Problem:

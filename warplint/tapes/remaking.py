@@ -15,14 +15,17 @@ from warplint.tapes.trace import BackwardRun, Trace
 #: Where a place of the old text is in the new one.
 Moving = Callable[[Location], Location]
 
+# Where gradients are zeroed and a tape is closed may be otherwise than before.
+_FREE = (ir.ZeroGradients, ir.TapeEnd)
+
 
 def again(
     project: Project, modules: Iterable[Module], program: ir.TapeProgram, moving: Moving, effects: Effects
 ) -> ir.TapeProgram | None:
     """``program`` as the modules of ``project`` run it now: the same operations at the places where they are now.
 
-    Gradients may be zeroed otherwise than before, and allocations may be made otherwise. None where no run does the
-    same.
+    Gradients may be zeroed and tapes closed elsewhere than before, and allocations and launches may be made otherwise.
+    None where no run does the same.
     """
     for module in modules:
         if not entries.concerns(module):
@@ -68,9 +71,9 @@ def _begins(site: Location, other: Location) -> bool:
 
 
 def _same(before: Iterable[ir.Operation], now: Iterable[ir.Operation], moving: Moving) -> bool:
-    """Whether both do the same at the same places, but for the zeroing of gradients."""
-    first = [operation for operation in before if not isinstance(operation, ir.ZeroGradients)]
-    second = [operation for operation in now if not isinstance(operation, ir.ZeroGradients)]
+    """Whether both do the same at the same places, but for what may differ."""
+    first = [operation for operation in before if not isinstance(operation, _FREE)]
+    second = [operation for operation in now if not isinstance(operation, _FREE)]
     return len(first) == len(second) and all(
         type(old) is type(new)
         and _begins(moving(old.site), new.site)
@@ -83,9 +86,9 @@ def _chosen(
     before: Iterable[ir.Operation], now: Iterable[ir.Operation], flagged: tuple[int, ...]
 ) -> Iterable[ir.Operation]:
     """The operations with what the old program had chosen for what nobody knows, or for other findings."""
-    first = iter([operation for operation in before if not isinstance(operation, ir.ZeroGradients)])
+    first = iter([operation for operation in before if not isinstance(operation, _FREE)])
     for new in now:
-        old = None if isinstance(new, ir.ZeroGradients) else next(first)
+        old = None if isinstance(new, _FREE) else next(first)
         if isinstance(old, ir.Allocate) and isinstance(new, ir.Allocate):
             if old.requires_grad and new.array not in flagged:
                 new = replace(new, requires_grad=True)
