@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -37,6 +38,9 @@ _FOR_PROGRAMS = ("json", "jsonl")
 
 # These hold the fixes of findings.
 _WITH_FIXES = ("json", "jsonl", "sarif", "lsp")
+
+# Each fix takes about as long to try as its finding took: a report on many findings does not wait for that.
+_MOST_TRIED = 16
 
 #: Called with what is being done.
 Progress = Callable[[str], None]
@@ -112,8 +116,15 @@ def run(options: Options, stdin: bytes | None = None, progress: Progress = lambd
     rules = selection.rules_of(listed)
     probed = _probed(listed, rules, project, options, configurations, progress)
 
+    faults: dict[Path, str] = {}
+    faulty: list[Problem] = []
     if _wants_fixes(options):
-        probed = _with_fixes(probed, rules, project, options, configurations, set(files) - set(notebooks), progress)
+        try:
+            probed = _with_fixes(probed, rules, project, options, configurations, set(files) - set(notebooks), progress)
+        except Exception as error:  # a mistake of ours must not take what was found along
+            faults[_common_folder(options.paths)] = traceback.format_exc()
+            what = f"internal error while looking for fixes: {type(error).__name__}; please report it"
+            faulty.append(Problem(displayed(_common_folder(options.paths)), what))
 
     unlisted = [finding for finding in findings if not at_least(finding.severity, least)]
     if baseline is not None:
@@ -132,7 +143,7 @@ def run(options: Options, stdin: bytes | None = None, progress: Progress = lambd
     if notebooks:
         probed = [_in_cells(finding, notebooks) for finding in probed]
     clock.append(time.monotonic())
-    problems = [*discovery.problems, *configurations.problems, *selection.problems]
+    problems = [*discovery.problems, *configurations.problems, *selection.problems, *faulty]
     problems += unread
     for analysis in analyses:
         book = notebooks.get(analysis.path)
@@ -152,7 +163,7 @@ def run(options: Options, stdin: bytes | None = None, progress: Progress = lambd
         rules=rules,
         lines=lambda path: _lines(project, path, contents, notebooks),
     )
-    tracebacks = {analysis.path: analysis.traceback for analysis in analyses if analysis.traceback is not None}
+    tracebacks = {analysis.path: analysis.traceback for analysis in analyses if analysis.traceback is not None} | faults
     failed = any(_fails(finding, options, configurations) for finding in (*report.standing, *unlisted))
     account = _account(files, configurations, clock, analyses)
     return Outcome(report, tracebacks, failed, account)
@@ -323,7 +334,8 @@ def _with_fixes(
     """``findings`` with fixes; those that a probe confirmed are looked at again with the fix."""
     from warplint.fixing import offered
 
-    if not any(finding.evidence.verdict == "confirmed" for finding in findings):
+    proved = sum(finding.evidence.verdict == "confirmed" for finding in findings)
+    if not proved or (proved > _MOST_TRIED and not options.fix and not options.diff):
         return offered(findings, rules, project, None, files)
     from warplint.probe import ProbeOptions, probe_each
 

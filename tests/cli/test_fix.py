@@ -123,3 +123,19 @@ class TestUnproved:
         (tmp_path / "a.py").write_text(LIFT)
         assert lint(*arguments, stdin=LIFT).returncode == 2
         assert (tmp_path / "a.py").read_text() == LIFT
+
+
+def test_a_mistake_of_ours_in_a_fix_costs_no_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from warplint import fixing, pipeline
+    from warplint.settings.options import Options
+
+    def fail(*arguments: object) -> object:
+        raise RuntimeError("unexpected")
+
+    monkeypatch.setattr(fixing, "offered", fail)
+    (tmp_path / "light.py").write_text(IN_PLACE)
+    outcome = pipeline.run(Options(paths=(str(tmp_path),), probe=False, output_format="json"))
+    assert [finding.rule for finding in outcome.report.findings] == ["WP101"]
+    (problem,) = outcome.report.problems
+    assert problem.message.startswith("internal error while looking for fixes: RuntimeError")
+    assert "unexpected" in "".join(outcome.tracebacks.values())

@@ -62,7 +62,8 @@ def offered(
         if probe is not None and verdict == "confirmed":
             wrong.append(number)
         else:
-            fixes[number] = _unsafe(own[0].title, own[0].edits, "the gradient was not seen wrong before")
+            why = "the gradient was not seen wrong before" if verdict != "confirmed" else "`--fix` and `--diff` try it"
+            fixes[number] = _unsafe(own[0].title, own[0].edits, why)
     if probe is not None:
         fixes |= _proved(findings, {number: planned[number] for number in wrong}, project, probe)
     for number, fix in fixes.items():
