@@ -74,3 +74,44 @@ def test_so_is_a_root(project: Project, body: str, expected: bool) -> None:
 
 def test_callers_without_an_adjoint_do_not_count(project: Project) -> None:
     assert found(project, OPEN, options="(enable_backward=False)") == {"singular-adjoint"}
+
+
+SUBSTITUTION = """
+import warp as wp
+
+@wp.func
+def substitute(n: int, L: wp.array(dtype=float), b: wp.array(dtype=float), x: wp.array(dtype=float)):
+    for i in range(n):
+        s = b[i]
+        for j in range(i):
+            s -= L[i * n + j] * x[j]
+        x[i] = s / L[i * n + i]
+
+@wp.func
+def solve(n: int, L: wp.array(dtype=float), b: wp.array(dtype=float), t: wp.array(dtype=float),
+          x: wp.array(dtype=float)):
+    substitute(n, L, b, x)
+{gradient}
+@wp.kernel
+def run(n: int, L: wp.array(dtype=float), b: wp.array(dtype=float), t: wp.array(dtype=float),
+        x: wp.array(dtype=float)):
+    solve(n, L, b, t, x)
+"""
+
+GRADIENT = """
+@wp.func_grad(solve)
+def adj_solve(n: int, L: wp.array(dtype=float), b: wp.array(dtype=float), t: wp.array(dtype=float),
+              x: wp.array(dtype=float)):
+    substitute(n, L, wp.adjoint[x], t)
+    for i in range(n):
+        wp.adjoint[b][i] += t[i]
+"""
+
+
+@pytest.mark.parametrize(("gradient", "expected"), [("", True), (GRADIENT, False)])
+def test_nothing_runs_the_adjoint_of_what_a_func_with_one_of_its_own_calls(
+    project: Project, gradient: str, expected: bool
+) -> None:
+    module = module_of(project, SUBSTITUTION.replace("{gradient}", gradient))
+    kinds = {fact.kind for fact in kernels.analyse(project, module)}
+    assert ("loop-result-used" in kinds) is expected

@@ -81,7 +81,9 @@ class Analysis:
         """The facts of a func, as far as a kernel that is compiled with an adjoint can meet them."""
         kernels = self.callers.kernels(definition)
         differentiated = [
-            kernel for kernel in kernels if self.knowledge.decorations.options(kernel).backward is not False
+            kernel
+            for kernel in self.callers.kernels(definition, through_adjoints=True)
+            if self.knowledge.decorations.options(kernel).backward is not False
         ]
         if options.backward is not True:
             # The module is meant to run forward only: just kernels that ask for an adjoint themselves count.

@@ -104,8 +104,12 @@ class Callers:
                     return True
         return False
 
-    def kernels(self, definition: Definition) -> tuple[Definition, ...]:
-        """The kernels that reach ``definition`` through calls, nearest first."""
+    def kernels(self, definition: Definition, through_adjoints: bool = False) -> tuple[Definition, ...]:
+        """The kernels that reach ``definition`` through calls, nearest first.
+
+        ``through_adjoints``: only those whose adjoint runs that of ``definition``, which it does not where a func
+        between them has a ``func_grad`` in place of its own adjoint.
+        """
         seen = {id(definition.node)}
         found: list[Definition] = []
         queue = [definition]
@@ -117,7 +121,7 @@ class Callers:
                 seen.add(id(caller.node))
                 if self._knowledge.decorations.role(caller) == "kernel":
                     found.append(caller)
-                else:
+                elif not through_adjoints or self._knowledge.decorations.custom_adjoint(caller) is None:
                     queue.append(caller)
         return tuple(found)
 
