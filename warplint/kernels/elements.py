@@ -13,7 +13,7 @@ from warplint.kernels.invariance import Invariance
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.layout import integer
 from warplint.kernels.losses import EFFECTS
-from warplint.kernels.trace import Operation, Trace
+from warplint.kernels.trace import Operation, Trace, Write
 from warplint.source.project import Definition
 
 #: Threads and iterations further apart than this are no neighbours: launches may well have fewer.
@@ -180,7 +180,7 @@ class Elements:
     def _overwrites(self, load: _Access, store: _Access) -> bool:
         operations = self._trace.operations
         reader, writer = operations[load.operation], operations[store.operation]
-        if self._trace.exclusive(reader.frame, writer.frame):
+        if self._trace.exclusive(reader.frame, writer.frame) or self._other_member(reader, writer):
             return False
         if not load.bases:
             common = set(self._trace.loops(reader.frame)) & set(self._trace.loops(writer.frame))
@@ -193,6 +193,14 @@ class Elements:
         if load.offsets == store.offsets:
             return load.operation < store.operation or self._repeated(load, reader, writer)
         return self._neighbours(load, store, reader, writer)
+
+    def _other_member(self, reader: Operation, writer: Operation) -> bool:
+        """Whether a member of a struct is stored that nobody takes from what was loaded."""
+        member = writer.detail.member if isinstance(writer.detail, Write) else None
+        if member is None or reader.name != "load":
+            return False
+        users = [other for other in self._trace.operations if reader.index in other.operands]
+        return all(other.name == "field" and other.detail != member for other in users)
 
     def _repeated(self, load: _Access, reader: Operation, writer: Operation) -> bool:
         """Whether an earlier store hits the element again in a later iteration.

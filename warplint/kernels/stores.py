@@ -99,10 +99,13 @@ class Stores(Calls):
     def _partial(self, target: ir.Expr, base: int, value: int, operator: str, statement: Span) -> None:
         """A store to a component or field of an array element."""
         operation = self.trace.operations[base]
+        of_struct = self.type_of(base).kind == "struct"
+        member = target.attr if isinstance(target, ir.Attribute) and of_struct else None
         while operation.name != "load":
+            member = str(operation.detail) if operation.name == "field" else None
             operation = self.trace.operations[operation.operands[0]]
         accumulates = operator in ("+=", "-=")
-        write = Write(self.text(target), operator, statement, partial=True, value=value)
+        write = Write(self.text(target), operator, statement, partial=True, value=value, member=member)
         name = "accumulate" if accumulates else "store"
         self.emit(name, (*operation.operands, value), UNKNOWN_TYPE, statement, write)
         self.memory_changed()

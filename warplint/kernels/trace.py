@@ -81,8 +81,8 @@ class Frame:
 class Write:
     """How an array element is written: the statement's target and operator (``=``, ``*=``, ``atomic_max``).
 
-    ``partial``: only a component or field of the element. ``old`` is the load of the element that an augmented
-    assignment made, ``value`` the right side before the operator was applied.
+    ``partial``: only a component or field of the element; ``member``: the field, if it is one of a struct. ``old`` is
+    the load of the element that an augmented assignment made, ``value`` the right side before the operator was applied.
     """
 
     target: str
@@ -91,6 +91,7 @@ class Write:
     partial: bool = False
     old: int | None = None
     value: int | None = None
+    member: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
