@@ -54,9 +54,11 @@ class Workers(Generic[State]):
         if pool is None:
             return
         if kind is not None:
-            # End the workers at once, instead of letting them finish what nobody waits for.
+            # End the workers at once, instead of letting them finish what nobody waits for. One may be in the middle
+            # of a message, whose rest would be waited for as long as anybody holds the other end of the pipe.
             for process in list((pool._processes or {}).values()):
-                process.terminate()
+                process.kill()
+            pool._result_queue._writer.close()  # type: ignore[attr-defined]
         pool.shutdown()
 
     def each(
@@ -137,8 +139,10 @@ def _start(state: object) -> None:
     import signal
 
     relax_collector()
-    # An interrupt goes to the whole group; the parent ends the workers.
+    # An interrupt goes to the whole group; the parent ends the workers. What the parent does to end in order is not
+    # for them, who would take it for a failure of their work and go on.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     global _state
     _state = state
 
