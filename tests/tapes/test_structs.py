@@ -142,7 +142,11 @@ late.requires_grad = True  # expect: WP308
 
 
 @pytest.mark.parametrize(
-    "setup", ["late.requires_grad = True\npair.b = late", "pair.b = late\nlate.requires_grad = True\npair.b = late"]
+    "setup",
+    [
+        "late.requires_grad = True  # ok: WP308\npair.b = late",
+        "pair.b = late\nlate.requires_grad = True  # ok: WP308\npair.b = late",
+    ],
 )
 def test_a_flag_that_the_struct_knows(run: Run, setup: str) -> None:
     run(f"{STRUCTS}\nlate = wp.zeros(n, dtype=float)\n{setup}\n{LATE}{END}")
@@ -180,7 +184,7 @@ def test_the_first_state_becomes_the_last(run: Run, rebinding: str) -> None:
     ],
 )
 def test_the_first_state_is_another_array(run: Run, rebinding: str) -> None:
-    run(ROUNDS.replace("NEXT", rebinding))
+    run(ROUNDS.replace("NEXT", f"{rebinding}  # ok: WP204"))
 
 
 def test_two_attributes_of_one_object(run: Run) -> None:
