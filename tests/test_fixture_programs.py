@@ -9,6 +9,7 @@ import numpy as np
 import program_labels as labels
 import pytest
 import warp as wp
+from devices import devices
 
 wp.config.quiet = True
 LABELS = labels.read_labels()
@@ -25,8 +26,14 @@ def test_every_program_is_labelled() -> None:
     assert found == {label.name for label in LABELS}
 
 
+@pytest.mark.parametrize("device", devices())
 @pytest.mark.parametrize("label", LABELS, ids=_name)
-def test_program(label: labels.Label, tmp_path: Path) -> None:
+def test_program(label: labels.Label, device: str, tmp_path: Path) -> None:
+    with wp.ScopedDevice(device):
+        _check(label, tmp_path)
+
+
+def _check(label: labels.Label, tmp_path: Path) -> None:
     marked = any(EXPECT.search(path.read_text()) for path in labels.source_files(label))
     assert marked == bool(label.repair), "a program is marked exactly if its label says how to repair it"
     with labels.imported(label, labels.PROGRAMS) as entry:

@@ -15,6 +15,7 @@ import pytest
 from tests.probe.conftest import finding
 from warplint.ir.facts import Evidence
 from warplint.ir.programs import DefinitionRef, KernelProgram
+from warplint.probe.pool import _paths
 
 Run = Callable[..., list[Evidence]]
 
@@ -142,3 +143,18 @@ def test_without_warp_every_verdict_says_so(tmp_path: Path, run: Run, monkeypatc
     (evidence,) = run([finding(path, KernelProgram(DefinitionRef(path, "fine"), ()))])
     assert evidence.verdict == "inconclusive"
     assert evidence.detail.startswith("Warp cannot be used here: ")
+
+
+def test_warp_is_found_where_the_user_says_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "packages"
+    (place / "warp").mkdir(parents=True)
+    (place / "warp" / "__init__.py").write_text("")
+    monkeypatch.delitem(sys.modules, "warp", raising=False)
+    monkeypatch.syspath_prepend(place)
+    assert str(place) not in _paths()  # a folder of that name may be anybody's
+    monkeypatch.setenv("PYTHONPATH", str(place))
+    assert str(place) not in _paths()
+    (place / "warp_lang-1.19.0.dist-info").mkdir()
+    assert str(place) in _paths()
+    monkeypatch.chdir(place)
+    assert str(place) not in _paths()  # nor is a linted project such a place

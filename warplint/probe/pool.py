@@ -252,13 +252,22 @@ def _paths() -> list[str]:
     They go behind the interpreter's own, so that nothing in them can stand in for an installed package.
     """
     found = [str(Path(__file__).resolve().parents[2])]
-    for name in ("warp", "numpy"):
+    for name, distribution in (("warp", "warp_lang"), ("numpy", "numpy")):
         try:
             spec = importlib.util.find_spec(name)
         except (ImportError, ValueError):
             continue
         if spec is not None and spec.origin is not None:
             folder = Path(spec.origin).resolve().parent.parent
-            if folder.name in ("site-packages", "dist-packages"):
+            if folder.name in ("site-packages", "dist-packages") or _named(folder, distribution):
                 found.append(str(folder))
     return list(dict.fromkeys(found))
+
+
+def _named(folder: Path, distribution: str) -> bool:
+    """Whether the user's ``PYTHONPATH`` leads to a folder that a package was installed into.
+
+    A folder of that name in a linted project, which may be the current one, is not such a place.
+    """
+    named = {Path(entry).resolve() for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry}
+    return folder in named and folder != Path.cwd() and any(folder.glob(f"{distribution}-*.dist-info"))
