@@ -2,8 +2,8 @@
 
     python tools/bench.py [--repeat N] [--tools FOLDER] [--pylint-files N] PATH...
 
-``--tools`` is the folder of the environment's commands where ``ruff``, ``flake8`` and ``pylint`` are (by default that of
-the running Python); a tool that is not there is left out, and said to be. All run with their defaults, each with a
+``--tools`` is the folder of the commands ``ruff``, ``flake8`` and ``pylint`` (by default that of the running Python); a
+tool that is not there is left out, and said to be. All run with their defaults, each with a
 cache of its own that is emptied before a cold run. The best of ``--repeat`` runs counts. Pylint takes minutes for what
 others read in a second, so that it gets the first ``--pylint-files`` files only, and its time is scaled by lines.
 """
