@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from warplint.ir.facts import Fact, Problem
 from warplint.processes import Workers
 from warplint.reach import Uses, merged, reaching
+from warplint.source.project import Inputs
 
 if TYPE_CHECKING:
     from warplint.source.project import Module, Outline, Project
@@ -40,6 +41,8 @@ class FileAnalysis:
     uses: Uses = field(default_factory=dict)
     #: Entry points of host code that was not followed to its end, for want of steps: pairs of file and name.
     exhausted: tuple[tuple[Path, str], ...] = ()
+    #: What was read and looked for besides the linted files.
+    inputs: Inputs = Inputs()
 
     def and_then(self, more: FileAnalysis) -> FileAnalysis:
         """Both together."""
@@ -50,6 +53,7 @@ class FileAnalysis:
             self.traceback or more.traceback,
             merged((self.uses, more.uses)),
             tuple(dict.fromkeys((*self.exhausted, *more.exhausted))),
+            self.inputs.also(more.inputs),
         )
 
 
@@ -123,7 +127,8 @@ def _guarded(project: Project, path: Path, facts: _Facts) -> FileAnalysis:
     Python's own parser is fast enough to read everything; LibCST reads the definitions that hold a fact again. Where
     it reads them otherwise, its reading counts.
     """
-    known = len(project.problems)
+    known, seen = len(project.problems), project.seen()
+    inputs = Inputs()
     try:
         module = project.load(path)
         if isinstance(module, Problem):
@@ -135,12 +140,15 @@ def _guarded(project: Project, path: Path, facts: _Facts) -> FileAnalysis:
             module = precise.load(path)
             assert not isinstance(module, Problem)
             found, uses, exhausted = facts(precise, module)
+            inputs = Inputs(precise.inputs().present - project.inputs().present)
             project.problems += precise.problems[len(project.problems) :]
     except ModuleNotFoundError:  # an installation without what we depend on, which no file is to blame for
         raise
     except Exception as error:
         return _internal_error(path, error)
-    return FileAnalysis(path, tuple(found), tuple(project.problems[known:]), uses=uses, exhausted=exhausted)
+    inputs = inputs.also(project.inputs(seen))
+    problems = tuple(project.problems[known:])
+    return FileAnalysis(path, tuple(found), problems, uses=uses, exhausted=exhausted, inputs=inputs)
 
 
 # --- all files ---

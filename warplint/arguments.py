@@ -70,7 +70,7 @@ def check_parser() -> argparse.ArgumentParser:
     probe = parser.add_argument_group("probe")
     probe.add_argument("--probe", action=argparse.BooleanOptionalAction, help="run a small program for each finding")
     probe.add_argument("--device", type=_device, help="where to run it: auto (the default), cpu or cuda:N")
-    probe.add_argument("--cache-dir", metavar="FOLDER", help="where compiled kernels are kept for the next run")
+    probe.add_argument("--cache-dir", metavar="FOLDER", help="where what the next run can use again is kept")
     probe.add_argument("--no-cache", action="store_true", help="keep nothing for the next run")
     probe.add_argument("--show-refuted", action="store_true", help="also show what the probe found to be right")
     probe.add_argument("--emit-probe", metavar="DIR", help="write a script for each finding that was decided, to DIR")

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,12 +19,15 @@ from warplint.frontend import open_project
 from warplint.ir.facts import Evidence, Finding, Problem, at_least
 from warplint.ir.spans import Location, displayed, file_and_cell
 from warplint.processes import available_cpus
+from warplint.remembering import Memory
 from warplint.report.model import Report
 from warplint.selection import RuleSelection, in_order
 from warplint.settings.configuration import Configurations
 from warplint.settings.discovery import discover
 from warplint.settings.options import STDIN, Options, Selectors
+from warplint.source.files import default_cache
 from warplint.source.project import Module, Project
+from warplint.source.text import read_text
 
 if TYPE_CHECKING:
     from warplint.catalogue.rule import Rule
@@ -92,13 +96,23 @@ def run(options: Options, stdin: bytes | None = None, progress: Progress = lambd
 
     # 3. What is in them.
     progress(f"reading {len(files)} files")
-    project = open_project(import_roots(named, files, configurations))
-    analyses = analyse_files(files, project, contents, options.jobs or available_cpus(), selection.wanted)
+    roots = import_roots(named, files, configurations)
+    project = open_project(roots)
+    memory = _memory(options, selection, files, roots) if stdin is None else None
+    remembered = memory.recall() if memory is not None else None
+    if remembered is None:
+        analyses = analyse_files(files, project, contents, options.jobs or available_cpus(), selection.wanted)
+        texts = _texts(analyses, project, contents)
+        if memory is not None and not any(analysis.problems for analysis in analyses):
+            memory.remember(analyses, project.inputs(), [path for path, text in texts.items() if _for_us(text)])
+    else:
+        analyses = remembered.analyses
+        read = {path: read_text(path, contents.get(path)) for path in remembered.commented}
+        texts = dict.fromkeys(files, "") | {path: text for path, text in read.items() if isinstance(text, str)}
 
     # 4. What the rules make of it.
     findings = selection.findings(fact for analysis in analyses for fact in analysis.facts)
 
-    texts = _texts(analyses, project, contents)
     suppressed = 0
     if options.ignores:
         findings, suppressed = unsuppressed(findings, analyses, texts, selection)
@@ -161,7 +175,7 @@ def run(options: Options, stdin: bytes | None = None, progress: Progress = lambd
         problems=tuple(sorted(dict.fromkeys(problems), key=lambda problem: (problem.path, problem.line or 0))),
         files=files,
         rules=rules,
-        lines=lambda path: _lines(project, path, contents, notebooks),
+        lines=cache(lambda path: _lines(path, contents, notebooks)),
     )
     tracebacks = {analysis.path: analysis.traceback for analysis in analyses if analysis.traceback is not None} | faults
     failed = any(_fails(finding, options, configurations) for finding in (*report.standing, *unlisted))
@@ -175,7 +189,7 @@ def unsuppressed(
     """What comments in the linted files leave of ``findings``, with findings about the comments themselves; and how
     many they took away."""
     # Few files hold comments for us, and reading comments takes more than the rest of a small run.
-    if not any(word in text for text in texts.values() for word in _COMMENT_WORDS):
+    if not any(_for_us(text) for text in texts.values()):
         return findings, 0
     from warplint.suppressing import UNUSED, suppress
 
@@ -184,6 +198,24 @@ def unsuppressed(
     broken = {analysis.path for analysis in analyses if analysis.problems}
     facts = [fact for fact in outcome.facts if fact.kind != UNUSED or fact.location.path not in broken]
     return in_order([*outcome.kept, *selection.findings(facts)]), len(outcome.suppressed)
+
+
+def _for_us(text: str) -> bool:
+    """Whether there may be a comment that suppresses something."""
+    return any(word in text for word in _COMMENT_WORDS)
+
+
+def _memory(options: Options, selection: RuleSelection, files: Sequence[Path], roots: Sequence[Path]) -> Memory | None:
+    """What is remembered of earlier runs that were asked for the same; None where nothing is to be kept."""
+    if not options.cache:
+        return None
+    try:
+        folder = Path(options.cache_dir) if options.cache_dir is not None else default_cache()
+    except RuntimeError:  # nobody knows where this user is at home
+        return None
+    folders = dict.fromkeys(path.parent for path in files)
+    asked = (*map(str, files), *map(str, roots), *selection.asked(folders))
+    return Memory(folder.absolute() / "facts", asked)
 
 
 def _account(
@@ -291,8 +323,8 @@ def _probed(
     # One run of the probe is on one device.
     governing = configurations.nearest(_common_folder(options.paths))
     device = options.device or governing.device or "auto"
-    with _cache_folder(options) as cache:
-        probe_options = ProbeOptions(device=device, cache_dir=cache)
+    with _cache_folder(options) as folder:
+        probe_options = ProbeOptions(device=device, cache_dir=folder)
         try:
             evidence = probe(
                 [findings[number] for number in places],
@@ -341,11 +373,11 @@ def _with_fixes(
 
     governing = configurations.nearest(_common_folder(options.paths))
     device = options.device or governing.device or "auto"
-    with _cache_folder(options) as cache:
+    with _cache_folder(options) as folder:
 
         def probe(cases: Sequence[tuple[Finding, Project]]) -> Sequence[Evidence]:
             progress(f"trying {len(cases)} fixes")
-            probe_options = ProbeOptions(device=device, cache_dir=cache)
+            probe_options = ProbeOptions(device=device, cache_dir=folder)
             return probe_each([([finding], edited) for finding, edited in cases], probe_options)
 
         return offered(findings, rules, project, probe, files)
@@ -418,12 +450,10 @@ def _in_cells(finding: Finding, notebooks: Mapping[Path, Notebook]) -> Finding:
     return replace(finding, fact=replace(finding.fact, location=place(finding.location), labels=labels))
 
 
-def _lines(
-    project: Project, path: Path, contents: Mapping[Path, bytes], notebooks: Mapping[Path, Notebook]
-) -> list[str]:
+def _lines(path: Path, contents: Mapping[Path, bytes], notebooks: Mapping[Path, Notebook]) -> list[str]:
     """The lines of a file or a cell; none if it cannot be read any more."""
     file, cell = file_and_cell(path)
     if cell is not None and file in notebooks:
         return notebooks[file].lines(cell)
-    module = project.load(path, contents.get(path))
-    return module.lines if isinstance(module, Module) else []
+    text = read_text(path, contents.get(path))
+    return text.split("\n") if isinstance(text, str) else []

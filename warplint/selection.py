@@ -11,6 +11,7 @@ from warplint.ir.facts import Fact, Finding, Problem, Severity
 from warplint.ir.spans import displayed
 from warplint.settings.configuration import DEFAULTS, Configuration, Configurations, line_naming
 from warplint.settings.options import Selectors
+from warplint.source.files import state_of
 
 if TYPE_CHECKING:
     from warplint.catalogue.loading import Catalogue
@@ -85,6 +86,21 @@ class RuleSelection:
             matched = self._matcher(configuration).findings(some, applied.selected, applied.named, applied.severities)
             found += [finding for finding in matched if finding.rule not in self.ignored_in(finding.location.path)]
         return in_order(found)
+
+    def asked(self, folders: Iterable[Path]) -> list[object]:
+        """Whatever decides which facts of files in ``folders`` are wanted, to be compared with another run's."""
+        from warplint.catalogue.loading import built_in_folder
+
+        found: list[object] = [self._command_line, self._warp_version()]
+        configurations: dict[Configuration, int] = {}
+        for folder in folders:
+            configuration = self._configurations.nearest(folder)
+            found.append((str(folder), configurations.setdefault(configuration, len(configurations))))
+        for configuration in configurations:
+            found += [(str(table.path), sorted(table.values.items())) for table in configuration.tables]
+            for place in (built_in_folder(), *configuration.folders("extend-rules")):
+                found.append(state_of(place, "*.yaml"))
+        return found
 
     def wanted(self, facts: Iterable[Fact]) -> list[Fact]:
         """Those of ``facts`` that some rule makes a finding of."""

@@ -18,8 +18,8 @@ from programs import IN_PLACE
 from tests.probe.conftest import finding
 from warplint.ir.facts import Evidence
 from warplint.ir.programs import DefinitionRef, KernelProgram
-from warplint.probe.options import default_cache
 from warplint.probe.scratch import Scratch, sweep
+from warplint.source.files import default_cache
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="folders of killed runs are found by POSIX file locks")
 

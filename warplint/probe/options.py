@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,17 +23,3 @@ class ProbeOptions:
     allow_import: bool = False
     allow_native: bool = False
     parallel: int = 0
-
-
-def default_cache() -> Path:
-    """The user's cache folder for warplint, as the platform has it. Raises RuntimeError where the user has no home."""
-    if sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    elif os.name == "nt":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    else:
-        given = os.environ.get("XDG_CACHE_HOME", "")
-        # The XDG Base Directory Specification: "If an implementation encounters a relative path in any of these
-        # variables it should consider the path invalid and ignore it."
-        base = Path(given) if os.path.isabs(given) else Path.home() / ".cache"
-    return base / "warplint"

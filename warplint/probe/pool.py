@@ -19,8 +19,9 @@ from types import TracebackType
 from typing import Any
 
 from warplint.probe.jobs import Job, Repetition, Writing
-from warplint.probe.options import ProbeOptions, default_cache
+from warplint.probe.options import ProbeOptions
 from warplint.probe.scratch import Scratch
+from warplint.source.files import default_cache
 
 # Variables that a worker may see: where libraries and devices are. No secrets, no user paths.
 _ENVIRONMENT = (

@@ -20,7 +20,8 @@ from typing import Any
 from warplint import __version__
 from warplint.ir.facts import Verdict
 from warplint.probe.jobs import Job
-from warplint.probe.options import ProbeOptions, default_cache
+from warplint.probe.options import ProbeOptions
+from warplint.source.files import default_cache
 
 #: Bytes, and files, that stored answers may take; the least recently used go first.
 _MOST_BYTES = 32 * 1024 * 1024

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import itertools
 import math
 import re
 import sys
@@ -22,6 +23,7 @@ __all__ = [
     "UNKNOWN",
     "Definition",
     "External",
+    "Inputs",
     "Module",
     "ModuleRef",
     "Outline",
@@ -77,6 +79,20 @@ class Outline:
 
     path: Path
     contents: tuple[str, list[tuple[RegionKind, tuple[str, ...], int, int, int, int]], frozenset[str]] | Problem | None
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What a project knows of the file system: the files that it read, and places where it looked for one in vain."""
+
+    present: frozenset[Path] = frozenset()
+    absent: frozenset[Path] = frozenset()
+
+    def also(self, other: Inputs) -> Inputs:
+        """Both together."""
+        if not other.present and not other.absent:
+            return self
+        return Inputs(self.present | other.present, self.absent | other.absent)
 
 
 class _Unknown:
@@ -297,6 +313,22 @@ class Project:
         for module in list(self._modules.values()):
             if isinstance(module, Module):
                 yield module
+
+    def inputs(self, since: tuple[int, int, int] = (0, 0, 0)) -> Inputs:
+        """What was read and looked for, or only what came after the project had ``seen()`` that much."""
+        modules, found, roots = since
+        present = frozenset(itertools.islice(self._modules, modules, None))
+        absent = {root / "__init__.py" for root in itertools.islice(self._package_roots.values(), roots, None)}
+        for (name, root), path in itertools.islice(self._found.items(), found, None):
+            for candidate in _candidates(root, name):
+                if candidate == path:
+                    break
+                absent.add(candidate)
+        return Inputs(present, frozenset(absent))
+
+    def seen(self) -> tuple[int, int, int]:
+        """How much was read and looked for so far, for ``inputs``."""
+        return len(self._modules), len(self._found), len(self._package_roots)
 
     def modules_with(self, name: str) -> list[Module]:
         """The modules read so far that contain ``name`` directly before a bracket: all that call or define it."""
@@ -555,9 +587,13 @@ def _assigns_none(binder: Binder) -> bool:
     return isinstance(binder.value, ir.Constant) and binder.value.value is None
 
 
-def _module_file(root: Path, name: str) -> Path | None:
+def _candidates(root: Path, name: str) -> tuple[Path, Path]:
     base = root.joinpath(*name.split("."))
-    for candidate in (base / "__init__.py", base.with_name(base.name + ".py")):
+    return base / "__init__.py", base.with_name(base.name + ".py")
+
+
+def _module_file(root: Path, name: str) -> Path | None:
+    for candidate in _candidates(root, name):
         if candidate.is_file():
             return candidate
     return None

@@ -76,6 +76,12 @@ def decode(path: Path, data: bytes) -> str | Problem:
     return text.removeprefix("\ufeff")
 
 
+def read_text(path: Path, data: bytes | None = None) -> str | Problem:
+    """The text of the file at ``path`` (of ``data`` instead of its contents, if given), whether it parses or not."""
+    contents = read_bytes(path) if data is None else data
+    return contents if isinstance(contents, Problem) else decode(path, contents)
+
+
 def _line_of(data: bytes, offset: int) -> int:
     return data.count(b"\n", 0, offset) + 1
 
