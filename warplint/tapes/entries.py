@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Location, Span
 from warplint.source.project import Definition, Module, Project
-from warplint.tapes import calls, members, tapes
+from warplint.tapes import calls, hostdata, members, tapes
 from warplint.tapes.candidates import candidates, openers, opens_tapes
 from warplint.tapes.machine import Effects, HostError, Machine, OutOfBudget
 from warplint.tapes.questions import Questions
@@ -164,7 +164,7 @@ def _function(module: Module, definition: Definition, starts: list[Definition]) 
         if owner is None:
             function = machine.definition_value(definition, None)
             args, keywords = _arguments(machine, definition)
-            tapes.read_gradients(machine, machine.call(function, args, keywords, site), "escape", site)
+            _give_back(machine, machine.call(function, args, keywords, site), site)
         elif isinstance(owner, ir.ClassDef):
             cls = machine.definition_value(Definition(module, owner, definition.scope[:-1]), None)
             if isinstance(cls, ClassValue):
@@ -202,7 +202,13 @@ def _call_method(machine: Machine, instance: Instance, definition: Definition, s
     static = "staticmethod" in marks
     args, keywords = _arguments(machine, definition, skip=0 if static else 1)
     callee: Value = function[1] if static else BoundMethod(function[1], instance)
-    tapes.read_gradients(machine, machine.call(callee, args, keywords, site), "escape", site)
+    _give_back(machine, machine.call(callee, args, keywords, site), site)
+
+
+def _give_back(machine: Machine, result: Value, site: Location) -> None:
+    """Whoever called the entry point gets its result."""
+    hostdata.note_use(machine, result, site, result=True)
+    tapes.read_gradients(machine, result, "escape", site)
 
 
 def _arguments(machine: Machine, definition: Definition, skip: int = 0) -> tuple[tuple[Value, ...], dict[str, Value]]:

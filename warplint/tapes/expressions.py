@@ -140,6 +140,9 @@ def _binary(machine: Machine, node: ir.Binary, frame: Frame) -> Value:
     left = EVALUATE[node.left.__class__](machine, node.left, frame)
     right = EVALUATE[node.right.__class__](machine, node.right, frame)
     result = operators.binary(machine, node.operator, left, right)
+    for value in (left, right):
+        if value.__class__ is Unknown and "gradient" in value.children:
+            hostdata.note_use(machine, value, machine.location(node, frame))
     if result.__class__ is Unknown and node.operator in ("*", "/"):
         hostdata.note_multiple(machine, left, right, machine.location(node, frame))
     return result
