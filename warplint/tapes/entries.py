@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Location, Span
@@ -12,7 +12,7 @@ from warplint.tapes import calls, hostdata, members, tapes
 from warplint.tapes.candidates import candidates, openers, opens_tapes
 from warplint.tapes.machine import Effects, HostError, Machine, OutOfBudget
 from warplint.tapes.questions import Questions
-from warplint.tapes.trace import Trace
+from warplint.tapes.trace import BackwardRun, Trace
 from warplint.tapes.values import BoundMethod, ClassValue, FunctionValue, Instance, Unknown, Value
 
 #: Steps (statements and calls) of one run as it is written, of one run with smaller counts, of all runs from one entry
@@ -94,6 +94,7 @@ class _Runs:
                 trace.finished = False
             except HostError:
                 pass
+            _settle(machine, trace)
             spent = budget - max(0, machine.budget)
             remaining -= spent
             self._budget -= spent
@@ -110,6 +111,24 @@ class _Runs:
                 if site.path == self._module.path and site not in tried and len(tried) < MAX_FLIPS:
                     tried.add(site)
                     flips.append(site)
+
+
+def _settle(machine: Machine, trace: Trace) -> None:
+    """Arrays whose flag is a parameter that decided nothing else: it is what its default says."""
+    settled: dict[int, bool] = {}
+    for array in trace.arrays:
+        flag = array.flag
+        if array.requires_grad is None and flag is not None and machine.questions.decided(flag) is None:
+            default = flag.children.get("default")
+            if isinstance(default, bool):
+                array.requires_grad = settled[id(array)] = default
+    if settled:
+        trace.records[:] = [
+            replace(record, flags={**record.flags, **{key: settled[key] for key in record.flags.keys() & settled}})
+            if isinstance(record, BackwardRun)
+            else record
+            for record in trace.records
+        ]
 
 
 # --- scripts ---
@@ -184,7 +203,7 @@ def _call_in_class(machine: Machine, cls: ClassValue, definition: Definition, si
     found = members.class_member(machine, cls, "__init__")
     given: tuple[tuple[Value, ...], dict[str, Value]] = ((), {})
     if found is not None and isinstance(found[1], FunctionValue):
-        given = _arguments(machine, found[1].definition, skip=1)
+        given = _arguments(machine, found[1].definition, skip=1, constructor=True)
     instance = calls.construct(machine, cls, *given, site)
     for name in ("setUp", "setup_method"):
         setup = members.class_member(machine, cls, name)
@@ -211,8 +230,14 @@ def _give_back(machine: Machine, result: Value, site: Location) -> None:
     tapes.read_gradients(machine, result, "escape", site)
 
 
-def _arguments(machine: Machine, definition: Definition, skip: int = 0) -> tuple[tuple[Value, ...], dict[str, Value]]:
-    """Arguments for a function that nobody calls: numbers and texts have their defaults, the rest is unknown."""
+def _arguments(
+    machine: Machine, definition: Definition, skip: int = 0, constructor: bool = False
+) -> tuple[tuple[Value, ...], dict[str, Value]]:
+    """Arguments for a function that nobody calls: numbers and texts have their defaults, the rest is unknown.
+
+    A flag may be what its default says or not, and is in the end what no branch asked about (see ``_settle``); what an
+    object was constructed with, nobody knows.
+    """
     node = definition.node
     assert isinstance(node, ir.FunctionDef)
     args: list[Value] = []
@@ -227,6 +252,8 @@ def _arguments(machine: Machine, definition: Definition, skip: int = 0) -> tuple
             known = machine.evaluate(default, machine.globals(definition.module))
             if not isinstance(known, bool):
                 value = known
+            elif isinstance(value, Unknown) and not constructor:
+                value.children["default"] = known
         if parameter.kind == "positional":
             args.append(value)
         else:
