@@ -24,8 +24,7 @@ PARALLEL_FROM = 32
 #: Picks the facts that matter to the caller; those that it drops cost nothing more.
 Wanted = Callable[[Sequence[Fact]], Sequence[Fact]]
 
-# The least that the text of a file says that has a part in tapes. Everything may come from other modules of the
-# project, under other names.
+# What the text of a file says that has a part in tapes, unless everything comes from other modules of the project.
 _HOSTS = re.compile(r"warp|Tape")
 
 
@@ -75,7 +74,7 @@ def analyse_files(
 
     with Workers(Linted(project, wanted), jobs) as workers:
         # Tapes first: how host code uses a kernel decides what its facts mean.
-        hosts = [path for path, module in modules.items() if _HOSTS.search(module.text)]
+        hosts = _hosts(project, modules)
         tapes = workers.each(tape_facts, hosts, lambda path: _weight(modules[path], "Tape"))
         _add(found, hosts, tapes)
         uses = merged(analysis.uses for analysis in found.values())
@@ -83,6 +82,18 @@ def analyse_files(
         kernels = workers.each(kernel_facts, decorated, lambda path: _weight(modules[path], "@"), uses)
         _add(found, decorated, kernels)
     return tuple(found.values())
+
+
+def _hosts(project: Project, modules: Mapping[Path, Module]) -> list[Path]:
+    """The files that may have a part in tapes: they name Warp, or something of the project that leads to a tape."""
+    found = {path for path, module in modules.items() if _HOSTS.search(module.text)}
+    others = [path for path in modules if path not in found]
+    if others and any("Tape" in module.text for module in modules.values()):
+        from warplint import tapes
+
+        texts = (modules[path].text for path in others)
+        found.update(path for path, named in zip(others, tapes.mentions(project, texts), strict=True) if named)
+    return [path for path in modules if path in found]
 
 
 @dataclass(frozen=True, slots=True)

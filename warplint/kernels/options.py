@@ -67,6 +67,8 @@ class Decorations:
         self._project = project
         self._constants = constants
         self._modules: dict[Module, dict[str, object]] = {}
+        # The modules that change global settings; None: not looked for yet.
+        self._setters: set[Module] | None = None
         self._served: dict[tuple[Module, str], tuple[tuple[Definition, str], ...]] = {}
 
     def role(self, definition: Definition) -> Role | None:
@@ -141,12 +143,56 @@ class Decorations:
                             self._collect(module, statement, configured, options)
             # The builder takes this one from the global setting alone (Module.resolve_options in warp/_src/context.py).
             options.pop(_OVERWRITES, None)
-            known = {**_DEFAULTS, **configured, **options}
+            known = {**_DEFAULTS, **self._imported(module), **configured, **options}
             if _OVERWRITES not in configured and _OVERWRITES in module.text and _SET_LATER.search(module.text):
                 # Something sets it at run time; Warp looks at it when the module is built.
                 known[_OVERWRITES] = UNKNOWN
             self._modules[module] = known
         return known
+
+    def _imported(self, module: Module) -> dict[str, object]:
+        """The global settings that are made by what a module imports, so before its own kernels are defined."""
+        if self._setters is None:
+            self._setters = {
+                other
+                for other in self._project.modules()
+                if "config." in other.text and any(f"config.{name}" in other.text for name in _DEFAULTS)
+            }
+        if self._setters <= {module}:
+            return {}
+        found: dict[str, object] = {}
+        seen, left = {module}, [module]
+        while left:
+            for other in self._imports(left.pop()):
+                if other in seen:
+                    continue
+                seen.add(other)
+                left.append(other)
+                if other in self._setters:
+                    for region in other.regions:
+                        if region.kind not in ("def", "class", "import"):
+                            for statement in other.read(region):
+                                self._collect(other, statement, found, {})
+        return found
+
+    def _imports(self, module: Module) -> Iterator[Module]:
+        """The modules of the project that the import statements at the top level of a module name."""
+        for region in module.regions:
+            if region.kind != "import":
+                continue
+            for statement in module.read(region):
+                if isinstance(statement, ir.ImportFrom):
+                    source = self._project.absolute(statement, module)
+                    names = [f"{source}.{name}" for name, _ in statement.names] if source else []
+                    sought = [(name, statement.level > 0) for name in (source, *names) if name]
+                elif isinstance(statement, ir.Import):
+                    sought = [(name, False) for name, _ in statement.names]
+                else:
+                    continue
+                for name, relative in sought:
+                    found = self._project.find(name, module, relative)
+                    if found is not None:
+                        yield found
 
     def _collect(
         self, module: Module, statement: ir.Stmt, configured: dict[str, object], options: dict[str, object]

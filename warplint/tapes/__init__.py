@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from warplint.tapes.analysis import TapeAnalysis, analyse
+from warplint.tapes.candidates import mentions
 
-__all__ = ["TapeAnalysis", "analyse"]
+__all__ = ["TapeAnalysis", "analyse", "mentions"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warplint.ir.spans import Location
+from warplint.tapes import hostdata
 from warplint.tapes.values import ArrayValue, ListValue, Method, TensorValue, Unknown, Value
 
 if TYPE_CHECKING:
@@ -208,9 +209,12 @@ def host_copy(machine: Machine, array: ArrayValue, site: Location) -> Unknown:
         assert array.base is not None
         if array.base.requires_grad is None:
             array.base.requires_grad = True  # reading a gradient that is not there raises
+    moment = machine.recorder.moment
     result = Unknown(f"{array.storage.name}.numpy()", sources=frozenset({array.storage}))
     result.children["contents"] = array
-    result.children["read"] = (machine.recorder.moment, machine.recorder.context(site))
+    result.children["read"] = (moment, machine.recorder.context(site))
+    if array.storage.owner is not None and array.base is not None:
+        hostdata.note_gradient(result, array.base, moment - 1, shared=not array.storage.owner.device.startswith("cuda"))
     if array.shape is not None:
         result.children[("attr", "shape")] = tuple(array.shape)
         if array.shape:

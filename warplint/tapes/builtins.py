@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from warplint.ir.spans import Location
-from warplint.tapes import members, operators, sequences
+from warplint.tapes import hostdata, members, operators, sequences
 from warplint.tapes.questions import ROUNDS, derived
 from warplint.tapes.values import (
     ArrayValue,
@@ -67,10 +67,20 @@ def call(
 
         for value in args:
             read_gradients(machine, value, "host", site)
+            hostdata.note_use(machine, value, site, result=name == "print" and _is_made_elsewhere(machine, value, site))
         if name == "sorted" and args and isinstance(args[0], ListValue):
             return True, ListValue(list(args[0].items), args[0].open)
         return True, Unknown(name)
     return False, None
+
+
+def _is_made_elsewhere(machine: Machine, value: Value, site: Location) -> bool:
+    """Whether what is printed is the result of a call, and was not read of an array just here, to show it."""
+    for part in value if isinstance(value, tuple) else (value,):
+        known = part.children.get("read") if isinstance(part, Unknown) else None
+        if isinstance(known, tuple) and known[1].definition == machine.recorder.context(site).definition:
+            return False
+    return True
 
 
 def _pure(machine: Machine, name: str, function: Callable[..., Any] | None, args: tuple[Value, ...]) -> Value:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Location
 from warplint.source.project import Definition
-from warplint.tapes import arrays, containers, launches, members, model, optimizers, tapes
+from warplint.tapes import arrays, containers, hostdata, launches, members, model, optimizers, tapes
 from warplint.tapes.memo import Memo
 from warplint.tapes.values import (
     ArrayValue,
@@ -200,6 +200,8 @@ def call_function(
         return made
     signal = machine.run(definition, site, frame)
     if isinstance(signal, Return):
+        if signal.value.__class__ is Unknown or signal.value.__class__ is tuple:
+            hostdata.note_use(machine, signal.value, site)
         return signal.value
     return Unknown(node.name) if frame.raised else None
 

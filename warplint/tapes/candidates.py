@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from weakref import WeakKeyDictionary
 
 from warplint.ir import syntax as ir
@@ -37,7 +37,7 @@ def _own(module: Module) -> list[Definition]:
 
 
 def _all(module: Module) -> list[Definition]:
-    return _reaching(module, set(openers(module)))
+    return _reaching(module, set(openers(module)) | _derived(module))
 
 
 def _reaching(module: Module, reaching: set[str]) -> list[Definition]:
@@ -130,6 +130,14 @@ def _imported_openers(module: Module) -> frozenset[str]:
 _openers = Memo(_imported_openers)
 
 
+def mentions(project: Project, texts: Iterable[str]) -> Iterator[bool]:
+    """For each of these texts, whether it names a function, class or module of the project that leads to tapes."""
+    names = _outer_names(project)
+    pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(names)))})\b") if names else None
+    for text in texts:
+        yield pattern is not None and pattern.search(text) is not None
+
+
 def _opened(project: Project, module: Module, bound: str) -> set[str]:
     target = project.member(module, bound)
     if isinstance(target, Definition) and target.module is not module:
@@ -141,10 +149,49 @@ def _opened(project: Project, module: Module, bound: str) -> set[str]:
 
 
 def _opening_names(module: Module) -> set[str]:
-    """The top-level functions and classes of a module that open tapes."""
-    return {
+    """The top-level functions and classes of a module that open tapes, and the classes that inherit from such."""
+    own = {
         definition.scope[0].name if definition.scope else definition.node.name for definition in _own_candidates(module)
     }
+    return own | _derived(module)
+
+
+def _derived(module: Module) -> set[str]:
+    """The classes of a module that inherit from one that opens tapes, here or in another module."""
+    return _heirs(module.project).get(module, set())
+
+
+_HEIRS: WeakKeyDictionary[Project, tuple[int, dict[Module, set[str]]]] = WeakKeyDictionary()
+
+
+def _heirs(project: Project) -> dict[Module, set[str]]:
+    """The classes of each module that seem to inherit from one that opens tapes: by name, whatever the name stands
+    for. More than are so do no harm, since each is looked at before it is run."""
+    modules = list(project.modules())
+    known = _HEIRS.get(project)
+    if known is None or known[0] != len(modules):
+        new = {
+            definition.scope[0].name
+            for module in modules
+            if opens_tapes(module)
+            for definition in _own_candidates(module)
+            if definition.scope
+        }
+        opening: set[str] = set()
+        found: dict[Module, set[str]] = {}
+        while new:
+            opening |= new
+            mentions = re.compile(rf"^class\s+(\w+)\s*\([^()]*\b(?:{'|'.join(sorted(new))})\b[^()]*\)", re.MULTILINE)
+            new = set()
+            for module in modules:
+                if "class" in module.text:
+                    heirs = set(mentions.findall(module.text))
+                    new |= heirs
+                    if heirs:
+                        found.setdefault(module, set()).update(heirs)
+            new -= opening
+        known = _HEIRS[project] = (len(modules), found)
+    return known[1]
 
 
 _PROJECTS: WeakKeyDictionary[Project, tuple[int, frozenset[str]]] = WeakKeyDictionary()
@@ -160,5 +207,6 @@ def _outer_names(project: Project) -> frozenset[str]:
             if opens_tapes(module):
                 found |= _opening_names(module)
                 found.add(module.name.rpartition(".")[2])
+        found.update(*_heirs(project).values())
         known = _PROJECTS[project] = (len(modules), frozenset(found))
     return known[1]

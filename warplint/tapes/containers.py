@@ -53,13 +53,17 @@ def _list_method(machine: Machine, owner: ListValue, name: str, args: tuple[Valu
     if name in ("append", "add"):
         if args:
             owner.items.append(first)
+            _shorten(owner, left=True)
         return None
+    if name in ("appendleft", "extendleft", "rotate"):
+        return _at_the_left(machine, owner, name, first)
     if name in ("extend", "update"):
         known = sequences.elements(machine, first)
         if known is None:
             owner.open = True
         else:
             owner.items.extend(known)
+            _shorten(owner, left=True)
         return None
     if name == "insert" and len(args) == 2:
         if isinstance(first, int):
@@ -83,7 +87,7 @@ def _list_method(machine: Machine, owner: ListValue, name: str, args: tuple[Valu
         owner.items.reverse()
         return None
     if name == "copy":
-        return ListValue(list(owner.items), owner.open)
+        return ListValue(list(owner.items), owner.open, limit=owner.limit)
     if name in ("remove", "discard", "sort"):
         if args and first in owner.items:
             owner.items.remove(first)
@@ -91,6 +95,36 @@ def _list_method(machine: Machine, owner: ListValue, name: str, args: tuple[Valu
     if name == "index":
         return owner.items.index(first) if first in owner.items else Unknown("index")
     return Unknown(name)
+
+
+def _at_the_left(machine: Machine, owner: ListValue, name: str, first: Value) -> Value:
+    """Methods that only a deque has."""
+    if name == "appendleft":
+        owner.items.insert(0, first)
+        _shorten(owner, left=False)
+    elif name == "extendleft":
+        known = sequences.elements(machine, first)
+        owner.items[:0] = reversed(known or [])
+        owner.open = owner.open or known is None
+        _shorten(owner, left=False)
+    elif owner.items:
+        steps = 1 if first is None else first
+        if isinstance(steps, int) and not owner.open:
+            steps %= len(owner.items)
+            owner.items[:] = owner.items[-steps:] + owner.items[:-steps] if steps else owner.items
+        else:
+            # Which element is where, nobody knows.
+            owner.items[:] = [Unknown("element") for _ in owner.items]
+    return None
+
+
+def _shorten(owner: ListValue, *, left: bool) -> None:
+    """What is too much for a deque with a ``maxlen`` falls out at the other end."""
+    if owner.limit is not None and len(owner.items) > owner.limit:
+        if left:
+            del owner.items[: len(owner.items) - owner.limit]
+        else:
+            del owner.items[owner.limit :]
 
 
 def _dict_method(

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Location, Span
 from warplint.source.project import Definition, Module, Project
-from warplint.tapes import calls, members, tapes
+from warplint.tapes import calls, hostdata, members, tapes
 from warplint.tapes.candidates import candidates, openers, opens_tapes
 from warplint.tapes.machine import Effects, HostError, Machine, OutOfBudget
 from warplint.tapes.questions import Questions
-from warplint.tapes.trace import Trace
+from warplint.tapes.trace import BackwardRun, Trace
 from warplint.tapes.values import BoundMethod, ClassValue, FunctionValue, Instance, Unknown, Value
 
 #: Steps (statements and calls) of one run as it is written, of one run with smaller counts, of all runs from one entry
@@ -94,6 +94,7 @@ class _Runs:
                 trace.finished = False
             except HostError:
                 pass
+            _settle(machine, trace)
             spent = budget - max(0, machine.budget)
             remaining -= spent
             self._budget -= spent
@@ -110,6 +111,24 @@ class _Runs:
                 if site.path == self._module.path and site not in tried and len(tried) < MAX_FLIPS:
                     tried.add(site)
                     flips.append(site)
+
+
+def _settle(machine: Machine, trace: Trace) -> None:
+    """Arrays whose flag is a parameter that decided nothing else: it is what its default says."""
+    settled: dict[int, bool] = {}
+    for array in trace.arrays:
+        flag = array.flag
+        if array.requires_grad is None and flag is not None and machine.questions.decided(flag) is None:
+            default = flag.children.get("default")
+            if isinstance(default, bool):
+                array.requires_grad = settled[id(array)] = default
+    if settled:
+        trace.records[:] = [
+            replace(record, flags={**record.flags, **{key: settled[key] for key in record.flags.keys() & settled}})
+            if isinstance(record, BackwardRun)
+            else record
+            for record in trace.records
+        ]
 
 
 # --- scripts ---
@@ -164,7 +183,7 @@ def _function(module: Module, definition: Definition, starts: list[Definition]) 
         if owner is None:
             function = machine.definition_value(definition, None)
             args, keywords = _arguments(machine, definition)
-            tapes.read_gradients(machine, machine.call(function, args, keywords, site), "escape", site)
+            _give_back(machine, machine.call(function, args, keywords, site), site)
         elif isinstance(owner, ir.ClassDef):
             cls = machine.definition_value(Definition(module, owner, definition.scope[:-1]), None)
             if isinstance(cls, ClassValue):
@@ -184,7 +203,7 @@ def _call_in_class(machine: Machine, cls: ClassValue, definition: Definition, si
     found = members.class_member(machine, cls, "__init__")
     given: tuple[tuple[Value, ...], dict[str, Value]] = ((), {})
     if found is not None and isinstance(found[1], FunctionValue):
-        given = _arguments(machine, found[1].definition, skip=1)
+        given = _arguments(machine, found[1].definition, skip=1, constructor=True)
     instance = calls.construct(machine, cls, *given, site)
     for name in ("setUp", "setup_method"):
         setup = members.class_member(machine, cls, name)
@@ -202,11 +221,23 @@ def _call_method(machine: Machine, instance: Instance, definition: Definition, s
     static = "staticmethod" in marks
     args, keywords = _arguments(machine, definition, skip=0 if static else 1)
     callee: Value = function[1] if static else BoundMethod(function[1], instance)
-    tapes.read_gradients(machine, machine.call(callee, args, keywords, site), "escape", site)
+    _give_back(machine, machine.call(callee, args, keywords, site), site)
 
 
-def _arguments(machine: Machine, definition: Definition, skip: int = 0) -> tuple[tuple[Value, ...], dict[str, Value]]:
-    """Arguments for a function that nobody calls: numbers and texts have their defaults, the rest is unknown."""
+def _give_back(machine: Machine, result: Value, site: Location) -> None:
+    """Whoever called the entry point gets its result."""
+    hostdata.note_use(machine, result, site, result=True)
+    tapes.read_gradients(machine, result, "escape", site)
+
+
+def _arguments(
+    machine: Machine, definition: Definition, skip: int = 0, constructor: bool = False
+) -> tuple[tuple[Value, ...], dict[str, Value]]:
+    """Arguments for a function that nobody calls: numbers and texts have their defaults, the rest is unknown.
+
+    A flag may be what its default says or not, and is in the end what no branch asked about (see ``_settle``); what an
+    object was constructed with, nobody knows.
+    """
     node = definition.node
     assert isinstance(node, ir.FunctionDef)
     args: list[Value] = []
@@ -221,6 +252,8 @@ def _arguments(machine: Machine, definition: Definition, skip: int = 0) -> tuple
             known = machine.evaluate(default, machine.globals(definition.module))
             if not isinstance(known, bool):
                 value = known
+            elif isinstance(value, Unknown) and not constructor:
+                value.children["default"] = known
         if parameter.kind == "positional":
             args.append(value)
         else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Location
 from warplint.source.project import canonical
-from warplint.tapes import calls, hostdata, members, operators, sequences
+from warplint.tapes import calls, hostdata, members, operators, sequences, texts
 from warplint.tapes.questions import derived
 from warplint.tapes.values import (
     ArrayValue,
@@ -140,6 +140,9 @@ def _binary(machine: Machine, node: ir.Binary, frame: Frame) -> Value:
     left = EVALUATE[node.left.__class__](machine, node.left, frame)
     right = EVALUATE[node.right.__class__](machine, node.right, frame)
     result = operators.binary(machine, node.operator, left, right)
+    for value in (left, right):
+        if value.__class__ is Unknown and "gradient" in value.children:
+            hostdata.note_use(machine, value, machine.location(node, frame))
     if result.__class__ is Unknown and node.operator in ("*", "/"):
         hostdata.note_multiple(machine, left, right, machine.location(node, frame))
     return result
@@ -300,10 +303,6 @@ def _walrus(machine: Machine, node: ir.Walrus, frame: Frame) -> Value:
     return value
 
 
-def _format(machine: Machine, node: ir.Format, frame: Frame) -> Value:
-    return Unknown("text")
-
-
 def _opaque(machine: Machine, node: ir.Opaque, frame: Frame) -> Value:
     values = [evaluate(machine, value, frame) for value in node.values]
     if node.kind in ("yield", "yieldfrom"):
@@ -339,6 +338,6 @@ EVALUATE: dict[type, Callable[[Any, Any, Any], Value]] = {
     ir.Lambda: _lambda,
     ir.Comprehension: _comprehension,
     ir.Walrus: _walrus,
-    ir.Format: _format,
+    ir.Format: texts.evaluate,
     ir.Opaque: _opaque,
 }

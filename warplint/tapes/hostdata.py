@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from warplint.ir.spans import Location
 from warplint.tapes import sequences, vocabulary
 from warplint.tapes.dtypes import shape_of
-from warplint.tapes.values import ArrayValue, ListValue, Storage, Unknown, Value
+from warplint.tapes.values import ArrayValue, DictValue, ListValue, Storage, Unknown, Value
 
 if TYPE_CHECKING:
     from warplint.tapes.machine import Machine
@@ -23,6 +23,7 @@ def shape_result(
         for known in ("values", "fill", "contents") if name != "reshape" else ("values", "fill"):
             if known in owner.children:
                 result.children[known] = owner.children[known]
+        _hand_on(owner, result, copied=name != "reshape")
         if owner.hint.startswith("uniform"):
             result.hint = owner.hint
     elif name == "uniform" and len(args) >= 2 and all(isinstance(arg, (int, float)) for arg in args[:2]):
@@ -64,6 +65,8 @@ def numpy_call(
     )
     for value in args:
         read_gradients(machine, value, "host", site)
+        if name not in ("array", "asarray", "ascontiguousarray", "copy"):
+            note_use(machine, value, site)
     first = args[0] if args else keywords.get("shape", keywords.get("size"))
     if name in ("int32", "int64", "float32", "float64") and isinstance(first, (int, float)):
         return first
@@ -92,6 +95,7 @@ def numpy_call(
             result.children["values"] = first
         elif isinstance(first, Unknown):
             result.children["len"] = sequences.length(machine, first)
+            _hand_on(first, result, copied=name in ("array", "copy"))
             for known in ("values", "contents"):
                 if known in first.children:
                     result.children[known] = first.children[known]
@@ -104,6 +108,47 @@ def numpy_call(
     if shape is not None:
         set_shape(result, shape)
     return result
+
+
+def note_gradient(data: Unknown, array: ArrayValue, read: int, *, shared: bool) -> None:
+    """Host data is the gradient of ``array``, as it was read by the record with the number ``read``."""
+    data.children["gradient"] = (array, read, shared)
+
+
+def _hand_on(data: Unknown, result: Unknown, *, copied: bool) -> None:
+    """Other host data holds the same gradient."""
+    known = data.children.get("gradient")
+    if isinstance(known, tuple):
+        array, read, shared = known
+        note_gradient(result, array, read, shared=shared and not copied)
+
+
+def note_use(machine: Machine, data: Value, site: Location, *, result: bool = False) -> None:
+    """Host data is computed with, or is (part of) the ``result`` of a run."""
+    if isinstance(data, Unknown):
+        known = data.children.get("gradient")
+        if isinstance(known, tuple) and (result or known[2]):
+            array, read, shared = known
+            machine.recorder.used_gradient(array, read, shared, result, site)
+        elif result and data.sources and not _is_sum(data):
+            machine.recorder.reported(data.sources, site)
+    elif isinstance(data, tuple):
+        for value in data:
+            note_use(machine, value, site, result=result)
+    elif result and isinstance(data, ListValue):
+        for value in data.items:
+            note_use(machine, value, site, result=True)
+    elif result and isinstance(data, DictValue):
+        for value in data.entries.values():
+            note_use(machine, value, site, result=True)
+
+
+def _is_sum(data: Value, depth: int = 6) -> bool:
+    """Whether host data is a sum of several things, or something made of one."""
+    if not isinstance(data, Unknown) or data.origin is None or not depth:
+        return False
+    kind = data.origin[0]
+    return kind in ("+", "sum") or any(_is_sum(part, depth - 1) for part in data.origin[1:])  # type: ignore[arg-type]
 
 
 def note_mean(machine: Machine, name: str, sources: frozenset[Storage], site: Location) -> None:

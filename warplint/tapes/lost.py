@@ -12,7 +12,17 @@ from warplint.tapes.active import Activity, Edge, Origins, activity
 from warplint.tapes.arrays import size as size_of
 from warplint.tapes.recorded import Operation, Sweep, edges, overwritten, unclear, written
 from warplint.tapes.stories import called_from, launch_name, name_of, plain_name
-from warplint.tapes.trace import Copied, Filled, GradientRead, Launched, TapeBegan, Trace
+from warplint.tapes.trace import (
+    Copied,
+    Escaped,
+    Filled,
+    GradientRead,
+    Launched,
+    Replayed,
+    TapeBegan,
+    Trace,
+    ViewChanged,
+)
 from warplint.tapes.values import ArrayValue, Storage
 
 
@@ -128,13 +138,15 @@ def _off_the_tape(trace: Trace, sweep: Sweep, whole: Sweep) -> Iterator[Fact]:
             computed = record
         elif isinstance(record, Filled) and record.array.storage is loss.storage:
             computed = record if record.sources else None
-    if computed is None or not inputs:
+    if not inputs or (computed is None and not _left_alone(trace, sweep, loss)):
         return
     site = sweep.backward.context.site
     labels = (
         Label(site, f"the sweep starts from {name_of(loss)}, which nothing on this tape writes"),
         *called_from(sweep.backward.context.stack, "called from here"),
-        Label(computed.context.site, f"{name_of(loss)} is computed here, where the tape does not see it"),
+        Label(computed.context.site, f"{name_of(loss)} is computed here, where the tape does not see it")
+        if computed is not None
+        else Label(loss.storage.site, f"{name_of(loss)} is made here, and nothing is computed into it"),
     )
     attributes = {
         "loss": plain_name(loss),
@@ -143,6 +155,15 @@ def _off_the_tape(trace: Trace, sweep: Sweep, whole: Sweep) -> Iterator[Fact]:
     }
     program = programs.gradient(trace, sweep, inputs)
     yield Fact("loss-not-on-tape", site, attributes, labels, sweep.backward.context.definition, "taped", program)
+
+
+def _left_alone(trace: Trace, sweep: Sweep, loss: ArrayValue) -> bool:
+    """Whether an array surely holds, when the sweep starts from it, what it was made with."""
+    storage = loss.storage
+    return storage.kind == "allocation" and not any(
+        isinstance(record, Replayed) or (isinstance(record, (Escaped, ViewChanged)) and record.array.storage is storage)
+        for record in trace.records[: sweep.position]
+    )
 
 
 def _cannot_start(trace: Trace, sweep: Sweep) -> str:

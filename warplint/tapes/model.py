@@ -236,8 +236,16 @@ def _deepcopy(machine: Machine, args: Args, keywords: Keywords, site: Location) 
     return Unknown("copy")
 
 
-def _bundle(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
-    return ListValue([]) if not args else ListValue(sequences.elements(machine, args[0]) or [], True)
+def _deque(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
+    """``collections.deque(iterable, maxlen)``."""
+    given = dict(zip(("iterable", "maxlen"), args, strict=False)) | keywords
+    known = sequences.elements(machine, given["iterable"]) if "iterable" in given else []
+    limit = given.get("maxlen")
+    made = ListValue(known or [], known is None or isinstance(limit, Unknown))
+    if isinstance(limit, int):
+        made.limit = limit
+        del made.items[: max(0, len(made.items) - limit)]
+    return made
 
 
 _HANDLERS: dict[str, Handler] = {
@@ -258,7 +266,7 @@ _HANDLERS: dict[str, Handler] = {
     "copy.copy": _deepcopy,
     "collections.namedtuple": records.make_class,
     "typing.NamedTuple": records.make_class,
-    "collections.deque": _bundle,
+    "collections.deque": _deque,
     "collections.OrderedDict": lambda machine, args, keywords, site: builtins.make_dict(machine, args, keywords),
     "collections.defaultdict": lambda machine, args, keywords, site: Unknown("defaultdict"),
 }

@@ -98,6 +98,17 @@ def written(record: Launched | Copied) -> set[Storage]:
     return {access.array.storage for access in record.accesses if access.writes or access.accumulates}
 
 
+def touched(sweep: Sweep) -> set[Storage]:
+    """The memory that the operations of a tape use."""
+    found: set[Storage] = set()
+    for _, record in sweep.operations:
+        if isinstance(record, Copied):
+            found |= {record.source.storage, record.target.storage}
+        else:
+            found |= {access.array.storage for access in record.accesses}
+    return found
+
+
 def unclear(record: Record, storage: Storage) -> bool:
     """Whether something happens to the gradient of an array, or may happen, that is not followed."""
     if isinstance(record, Replayed):

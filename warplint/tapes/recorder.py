@@ -20,12 +20,14 @@ from warplint.tapes.trace import (
     Flagged,
     GradientRead,
     GradientSeeded,
+    GradientUsed,
     GradientZeroed,
     How,
     Launched,
     ParameterUpdated,
     Record,
     Replayed,
+    Reported,
     Scaled,
     TapeBegan,
     TapeEnded,
@@ -286,6 +288,14 @@ class Recorder:
         for array in self.trace.arrays:
             if array.base is None and array.storage.gradient in sources:
                 self._add(GradientRead(self.context(site), array, "sum"))
+
+    def used_gradient(self, array: ArrayValue, read: int, shared: bool, result: bool, site: Location) -> None:
+        """Host code uses what it read of a gradient."""
+        self._add(GradientUsed(self.context(site), array, read, shared, result))
+
+    def reported(self, storages: frozenset[Storage], site: Location) -> None:
+        """What arrays held is the result of the run."""
+        self._add(Reported(self.context(site), storages))
 
     def updated(self, array: ArrayValue, site: Location) -> None:
         self._add(ParameterUpdated(self.context(site), array))

@@ -8,16 +8,19 @@ from collections.abc import Iterator
 from warplint.ir.facts import Fact, Label
 from warplint.tapes import programs
 from warplint.tapes.active import Activity
-from warplint.tapes.recorded import Sweep, unclear, written
+from warplint.tapes.recorded import Sweep, touched, unclear, written
 from warplint.tapes.stories import called_from, name_of, plain_name
 from warplint.tapes.trace import (
+    BackwardRun,
     Copied,
     Filled,
     GradientRead,
     GradientSeeded,
+    GradientUsed,
     GradientZeroed,
     Launched,
     ParameterUpdated,
+    Reported,
     TapeBegan,
     Trace,
 )
@@ -42,6 +45,9 @@ def facts(trace: Trace, sweeps: list[Sweep], actives: list[Activity]) -> Iterato
 
 def _between(trace: Trace, sweeps: list[Sweep], first: Sweep, second: Sweep, parameter: ArrayValue) -> Fact | None:
     """What is wrong with two sweeps in a row that bring a gradient to ``parameter``."""
+    summed = _summed_twice(trace, sweeps, first, second, parameter)
+    if summed is not None:
+        return _not_zeroed(trace, first, second, parameter, summed)
     if first.seeds or second.seeds or first.backward.loss is None or second.backward.loss is None:
         return None
     zeroed = _zeroed(trace, sweeps, first, second, parameter)
@@ -67,9 +73,49 @@ def _between(trace: Trace, sweeps: list[Sweep], first: Sweep, second: Sweep, par
         return None  # only what uses the gradient after every sweep counts it more than once
     used = trace.records[before]
     assert isinstance(used, GradientRead)
-    if used.how not in ("optimizer", "launch") and not _changed(trace, first, second, parameter):
+    if used.how in ("optimizer", "launch") or _changed(trace, first, second, parameter):
+        return _not_zeroed(trace, first, second, parameter, read)
+    if not _goes_with_one_loss(trace, first, second, read):
         return None
     return _not_zeroed(trace, first, second, parameter, read)
+
+
+def _summed_twice(trace: Trace, sweeps: list[Sweep], first: Sweep, second: Sweep, parameter: ArrayValue) -> int | None:
+    """Where the host adds up a gradient after every sweep that still holds what it has added before."""
+    storage = parameter.storage
+    summed: list[int] = []
+    for position in range(first.position + 1, len(trace.records)):
+        record = trace.records[position]
+        if isinstance(record, GradientRead) and record.array.storage is storage and record.how == "sum":
+            summed.append(position)
+            if position > second.position:
+                break
+        elif isinstance(record, GradientZeroed):
+            if record.array is not None:
+                if record.array.storage is storage:
+                    return None
+            elif any(sweep.backward.tape == record.tape and storage in touched(sweep) for sweep in sweeps):
+                return None
+        elif isinstance(record, BackwardRun) and position != second.position or unclear(record, storage):
+            return None
+    sites = [trace.records[position].context.site for position in summed]
+    between = len(summed) == 2 and summed[0] < second.position < summed[1]
+    return summed[1] if between and sites[0] == sites[1] else None
+
+
+def _goes_with_one_loss(trace: Trace, first: Sweep, second: Sweep, read: int) -> bool:
+    """Whether the gradient of both sweeps is the result of the run, together with the loss of the second alone."""
+    loss, before = second.backward.loss, first.backward.loss
+    assert loss is not None and before is not None
+    if not any(isinstance(record, GradientUsed) and record.result and record.read == read for record in trace):
+        return False
+    reported = {storage for record in trace if isinstance(record, Reported) for storage in record.storages}
+    if loss.storage not in reported or (before.storage is not loss.storage and before.storage in reported):
+        return False
+    return before.storage is not loss.storage or any(
+        isinstance(record, Filled) and record.array.storage is loss.storage and record.value == 0
+        for record in trace.records[first.position : second.position]
+    )
 
 
 def _zeroed(trace: Trace, sweeps: list[Sweep], first: Sweep, second: Sweep, parameter: ArrayValue) -> bool | None:
@@ -84,23 +130,12 @@ def _zeroed(trace: Trace, sweeps: list[Sweep], first: Sweep, second: Sweep, para
             else:
                 # `tape.zero()` zeroes the gradients that sweeps of this tape have used so far.
                 zeroed = zeroed or any(
-                    sweep.backward.tape == record.tape and sweep.position < position and storage in _touched(sweep)
+                    sweep.backward.tape == record.tape and sweep.position < position and storage in touched(sweep)
                     for sweep in sweeps
                 )
         elif unclear(record, storage):
             return None
     return zeroed
-
-
-def _touched(sweep: Sweep) -> set[Storage]:
-    """The memory that the operations of a tape use."""
-    found: set[Storage] = set()
-    for _, record in sweep.operations:
-        if isinstance(record, Copied):
-            found |= {record.source.storage, record.target.storage}
-        else:
-            found |= {access.array.storage for access in record.accesses}
-    return found
 
 
 def _read(trace: Trace, start: int, parameter: ArrayValue, end: int | None = None) -> int | None:

@@ -9,10 +9,10 @@ from warplint.ir.programs import TapeProgram
 from warplint.ir.spans import Location
 from warplint.tapes import programs
 from warplint.tapes.active import Activity, activity
-from warplint.tapes.recorded import Sweep, edges, unclear
+from warplint.tapes.recorded import Sweep, edges, touched, unclear
 from warplint.tapes.stories import called_from, name_of, plain_name
-from warplint.tapes.trace import GradientRead, GradientZeroed, Launched, Trace
-from warplint.tapes.values import ArrayValue
+from warplint.tapes.trace import BackwardRun, GradientRead, GradientUsed, GradientZeroed, Launched, Trace
+from warplint.tapes.values import ArrayValue, Storage
 
 
 def facts(trace: Trace, sweeps: list[Sweep], actives: list[Activity]) -> Iterator[Fact]:
@@ -21,11 +21,16 @@ def facts(trace: Trace, sweeps: list[Sweep], actives: list[Activity]) -> Iterato
         if sweep.custom or sweep.seeds or sweep.backward.loss is None:
             continue
         end = sweeps[number + 1].position if number + 1 < len(sweeps) else len(trace.records)
+        zeroed = [
+            (found[1], found[0], index)
+            for index, parameter in enumerate(active.inputs)
+            if (found := _after_zeroing(trace, sweep, parameter, end)) is not None
+        ]
+        if zeroed:
+            read, at, index = min(zeroed)
+            yield _zeroed(trace, sweep, active.inputs[index], at, read)
+            continue
         for parameter in active.inputs:
-            found = _after_zeroing(trace, sweep, parameter, end)
-            if found is not None:
-                yield _zeroed(trace, sweep, parameter, *found)
-                break
             early = _too_early(trace, sweep, parameter, end)
             if early is not None:
                 yield _early(trace, sweep, parameter, early)
@@ -34,6 +39,71 @@ def facts(trace: Trace, sweeps: list[Sweep], actives: list[Activity]) -> Iterato
             for parameter, read in _never_swept(trace, sweep, sweeps[:number], end):
                 yield _early(trace, sweep, parameter, read)
                 break
+    yield from _used(trace, sweeps)
+
+
+# --- what is used of a gradient, or given back ---
+
+
+def _used(trace: Trace, sweeps: list[Sweep]) -> Iterator[Fact]:
+    """Gradients that are zero where the run reads them to give them back, or have become so where they are used."""
+    seen: set[int] = set()
+    for position, record in enumerate(trace.records):
+        if not isinstance(record, GradientUsed) or record.read in seen:
+            continue
+        storage = record.array.storage
+        last = _last_change(trace, sweeps, record.read, storage)
+        if record.shared and isinstance(last, Sweep):
+            now = _last_change(trace, sweeps, position, storage)
+            if isinstance(now, int) and now > record.read and not last.custom:
+                seen.add(record.read)
+                yield _emptied(trace, last, record, now, position)
+        elif record.result and isinstance(last, int):
+            seen.add(record.read)
+            before = [sweep for sweep in sweeps if sweep.position < last and storage in touched(sweep)]
+            later = [sweep for sweep in sweeps if sweep.position > record.read and storage in touched(sweep)]
+            if later and not later[0].custom and _is_open(trace, later[0], record.read):
+                yield _early(trace, later[0], record.array, record.read)
+            elif before and not before[-1].custom:
+                yield _zeroed(trace, before[-1], record.array, last, record.read)
+
+
+def _is_open(trace: Trace, sweep: Sweep, position: int) -> bool:
+    """Whether the tape of a sweep holds something already at ``position``."""
+    return bool(sweep.operations) and sweep.operations[0][0] < position
+
+
+def _last_change(trace: Trace, sweeps: list[Sweep], position: int, storage: Storage) -> Sweep | int | None:
+    """What decides the gradient of ``storage`` at ``position``: the sweep that brought it, or where it was zeroed; None
+    where neither is known."""
+    swept = [sweep for sweep in sweeps if sweep.position < position and storage in touched(sweep)]
+    for place in range(position - 1, -1, -1):
+        record = trace.records[place]
+        if swept and place == swept[-1].position:
+            return swept[-1]
+        if isinstance(record, GradientZeroed):
+            if record.array is not None:
+                if record.array.storage is storage:
+                    return place
+            elif any(sweep.backward.tape == record.tape and sweep.position < place for sweep in swept):
+                return place
+        elif isinstance(record, BackwardRun) or unclear(record, storage):
+            return None
+    return None
+
+
+def _emptied(trace: Trace, sweep: Sweep, used: GradientUsed, zeroed: int, position: int) -> Fact:
+    place = trace.records[used.read].context
+    name = name_of(used.array)
+    labels = (
+        Label(place.site, f"`numpy()` gives the memory of the gradient of {name} itself, on the CPU"),
+        *called_from(place.stack, "called from here"),
+        Label(trace.records[zeroed].context.site, "it is zeroed here"),
+        Label(used.context.site, "what was read is used after that"),
+    )
+    loss = sweep.backward.loss
+    program = programs.gradient(trace, sweep, (used.array,), frozenset(), position) if loss is not None else None
+    return _fact(sweep, used.array, place.site, place.definition, labels, "is zeroed before it is used", program)
 
 
 def _never_swept(trace: Trace, sweep: Sweep, earlier: list[Sweep], end: int) -> Iterator[tuple[ArrayValue, int]]:

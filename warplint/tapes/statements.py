@@ -65,7 +65,10 @@ def _aug_assign(machine: Machine, node: ir.AugAssign, frame: Frame) -> Signal:
     if node.operator == "+" and isinstance(right, Unknown) and right.sources:
         machine.recorder.summed(right.sources, machine.location(node, frame))
     hostdata.note_change(machine, left, machine.location(node, frame))
-    sequences.assign(machine, node.target, operators.binary(machine, node.operator, left, right), frame)
+    result = operators.binary(machine, node.operator, left, right)
+    if result.__class__ is Unknown and node.operator in ("*", "/"):
+        hostdata.note_multiple(machine, left, right, machine.location(node, frame))
+    sequences.assign(machine, node.target, result, frame)
     return None
 
 

@@ -39,19 +39,32 @@ def facts(trace: Trace, sweeps: list[Sweep], actives: list[Activity]) -> Iterato
                 continue
             for name, value in zip(record.summary.parameters, record.arguments, strict=False):
                 if isinstance(value, StructSnapshot):
-                    for field, held in value.fields.items():
-                        history = bound.get((value.identity, field), [])
+                    for identity, field, held, since in _fields(value, bound, position):
+                        history = bound.get((identity, field), [])
                         later = [entry for entry in history if position < entry[0] < sweep.position]
                         before = [entry[1] for entry in history if entry[0] < position]
-                        if later and _differs(held, later[-1][1].value) and later[0][0] not in seen:
+                        if since < 0 and later and _differs(held, later[-1][1].value) and later[0][0] not in seen:
                             if _matters(record, edges, (name, field), held):
                                 seen.add(later[0][0])
                                 yield _rebound(trace, sweep, record, edges, later[0][1], held)
                         elif before and isinstance(held, ArrayValue) and before[-1].flag is False:
                             flag = _flagged(trace, held, position)
-                            if flag is not None and flag[0] not in seen and _in_edges(edges, held):
+                            if flag is not None and flag[0] > since and flag[0] not in seen and _in_edges(edges, held):
                                 seen.add(flag[0])
                                 yield _flag_after(trace, sweep, record, edges, before[-1], flag[1])
+
+
+def _fields(
+    struct: StructSnapshot, bound: dict[_Field, list[tuple[int, Bound]]], position: int, since: int = -1
+) -> Iterator[tuple[int, str, object, int]]:
+    """The fields of a struct and of the structs in it: the identity of the struct, the name, the value, and when the
+    struct was put into the outer one for the last time (which copies its fields as they are then); -1 for none."""
+    for field, held in struct.fields.items():
+        yield struct.identity, field, held, since
+        if isinstance(held, StructSnapshot):
+            put = [place for place, _ in bound.get((struct.identity, field), []) if place < position]
+            if put:
+                yield from _fields(held, bound, position, max(since, put[-1]))
 
 
 def _in_edges(edges: tuple[Edge, ...], array: ArrayValue) -> bool:

@@ -182,6 +182,29 @@ class GradientRead:
 
 
 @dataclass(frozen=True, slots=True)
+class GradientUsed:
+    """Host code uses what it read of the gradient of ``array`` when the trace had ``read`` records.
+
+    ``shared``: it was not copied since, so that on the CPU it is what the gradient is now. ``result``: it is what the
+    run gives back or prints.
+    """
+
+    context: Context
+    array: ArrayValue
+    read: int
+    shared: bool
+    result: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """What was read of the arrays with these ``storages``, and not summed up on the host, is the result of a run."""
+
+    context: Context
+    storages: frozenset[Storage]
+
+
+@dataclass(frozen=True, slots=True)
 class Scaled:
     """Host code took a mean of the contents of ``storage``, or a multiple of one number that it computed from them."""
 
@@ -273,6 +296,8 @@ Record = Union[
     GradientZeroed,
     GradientSeeded,
     GradientRead,
+    GradientUsed,
+    Reported,
     Scaled,
     ParameterUpdated,
     Escaped,

@@ -104,11 +104,12 @@ class TensorValue:
 
 @dataclass(eq=False, slots=True, repr=False)
 class ListValue:
-    """A list (or set). ``open``: there may be more elements than these."""
+    """A list, set or deque. ``open``: there may be more elements than these. ``limit`` is the ``maxlen`` of a deque."""
 
     items: list[Value]
     open: bool = False
     element: Unknown | None = None
+    limit: int | None = None
 
 
 @dataclass(eq=False, slots=True, repr=False)

@@ -1,0 +1,104 @@
+"""F-strings: the text that one makes of plain values (``fields[f"level{step}"]``)."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Union
+
+from warplint.ir import syntax as ir
+from warplint.ir.spans import Span
+from warplint.tapes.memo import Memo
+from warplint.tapes.values import Unknown, Value
+
+if TYPE_CHECKING:
+    from warplint.source.project import Module
+    from warplint.tapes.machine import Frame, Machine
+
+_OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%"}
+#: What is written between the expressions, or an expression and the format that is wanted of it.
+_Part = Union[str, tuple[ir.Expr, str]]
+
+
+def evaluate(machine: Machine, node: ir.Format, frame: Frame) -> Value:
+    """The text of an f-string; unknown where it holds anything but names, attributes, items and arithmetic of numbers
+    and texts."""
+    parts = _parts(node, frame.module)
+    if parts is None:
+        return Unknown("text")
+    made: list[str] = []
+    for part in parts:
+        if isinstance(part, str):
+            made.append(part)
+            continue
+        value = machine.evaluate(part[0], frame)
+        if not isinstance(value, (str, int, float)):
+            return Unknown("text")
+        try:
+            made.append(format(value, part[1]))
+        except ValueError:
+            return Unknown("text")
+    return "".join(made)
+
+
+_known: Memo[ir.Format, dict[str, list[_Part] | None]] = Memo(lambda node: {})
+
+
+def _parts(node: ir.Format, module: Module) -> list[_Part] | None:
+    known = _known(node)
+    if "parts" not in known:
+        known["parts"] = _read(node.span, _written(node.span, module))
+    return known["parts"]
+
+
+def _written(span: Span, module: Module) -> str:
+    """What stands at a span."""
+    lines = list(module.lines[span.line - 1 : span.end_line])
+    lines[-1] = lines[-1][: span.end_column - 1]
+    lines[0] = lines[0][span.column - 1 :]
+    return "\n".join(lines)
+
+
+def _read(span: Span, text: str) -> list[_Part] | None:
+    try:
+        tree = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError):
+        return None
+    if not isinstance(tree, ast.JoinedStr):
+        return None
+    parts: list[_Part] = []
+    for value in tree.values:
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
+            parts.append(value.value)
+            continue
+        if not isinstance(value, ast.FormattedValue) or value.conversion != -1:
+            return None
+        wanted = ""
+        if isinstance(value.format_spec, ast.JoinedStr):
+            pieces = value.format_spec.values
+            if not all(isinstance(piece, ast.Constant) for piece in pieces):
+                return None
+            wanted = "".join(str(piece.value) for piece in pieces if isinstance(piece, ast.Constant))
+        inner = _expression(value.value, span)
+        if inner is None:
+            return None
+        parts.append((inner, wanted))
+    return parts
+
+
+def _expression(node: ast.expr, span: Span) -> ir.Expr | None:
+    """A simple expression; it is placed where the whole f-string is, since older parsers misplace what is inside."""
+    if isinstance(node, ast.Name):
+        return ir.Name(span, node.id)
+    if isinstance(node, ast.Constant) and isinstance(node.value, (int, float, str)):
+        return ir.Constant(span, node.value)
+    if isinstance(node, ast.Attribute):
+        owner = _expression(node.value, span)
+        return None if owner is None else ir.Attribute(span, owner, node.attr)
+    if isinstance(node, ast.Subscript):
+        owner, index = _expression(node.value, span), _expression(node.slice, span)
+        return None if owner is None or index is None else ir.Subscript(span, owner, index)
+    if isinstance(node, ast.BinOp) and node.op.__class__ in _OPERATORS:
+        left, right = _expression(node.left, span), _expression(node.right, span)
+        if left is not None and right is not None:
+            return ir.Binary(span, left, _OPERATORS[node.op.__class__], right)
+    return None
