@@ -204,8 +204,7 @@ class Classes:
             return [(first.place, "read here: the adjoint needs this value"), (origin.span, "overwritten here")]
         overwriter = operations[first.loss.overwriter]
         write = written(overwriter)
-        array = operations[self._trace.root(overwriter.operands[0])[0]]
-        attributes["target"] = write.target if write is not None else array.variable or spelled(overwriter)
+        attributes["target"] = write.target if write is not None else self._named(first, overwriter)
         attributes["overwrites"] = write.operator if write is not None else spelled(overwriter)
         statement = write.statement if write is not None else overwriter.span
         needed = _NEEDED[first.via]
@@ -215,6 +214,13 @@ class Classes:
         if origin.span != first.place and not first.place.covers(origin.span):
             labels.insert(0, (origin.span, "the element's value comes from here"))
         return labels
+
+    def _named(self, item: Lost, overwriter: Operation) -> str:
+        """The name of an array whose element a call overwrites."""
+        root, fields = item.loss.array or self._trace.root(overwriter.operands[0])
+        operation = self._trace.operations[root]
+        name = operation.variable or (str(operation.detail) if operation.name == "parameter" else "an array")
+        return ".".join((name, *fields))
 
     def _reordered(self, item: Lost) -> Defect:
         assert item.loss.overwriter is not None

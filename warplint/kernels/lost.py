@@ -38,6 +38,7 @@ from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.losses import EFFECTS, Loss, Lost, Via
 from warplint.kernels.makeup import Makeup
 from warplint.kernels.order import CHOICES, EXTREMA, Order
+from warplint.kernels.paths import Paths
 from warplint.kernels.trace import Frame, Insert, Operation, Trace
 from warplint.source.project import Definition
 
@@ -67,6 +68,7 @@ class LostValues:
         self._forward = trace.forward()
         self._elements = Elements(knowledge, trace, self._invariance)
         self._order = Order(knowledge, trace, active, self._invariance, self._elements, self._makeup, self._forward)
+        self._paths = Paths(trace, active)
         #: Conditions of branches that do nothing but leave a loop early, which is a defect of its own.
         self._left: set[int | None] = set()
         self._settled: dict[int, frozenset[int]] = {}
@@ -115,7 +117,8 @@ class LostValues:
             elif operation.name == "exit" and self._kind(operation) != "undecided":
                 own[operation.index] = self._loss(Loss("result", operation.index))
             elif operation.index in overwritten:
-                own[operation.index] = self._loss(Loss("overwritten", operation.index, overwritten[operation.index]))
+                overwriter, array = overwritten[operation.index]
+                own[operation.index] = self._loss(Loss("overwritten", operation.index, overwriter, array))
             elif (
                 operation.name == "load" and trace.operations[trace.root(operation.operands[0])[0]].detail == "scratch"
             ):
@@ -136,12 +139,24 @@ class LostValues:
                 else:
                     for operand in self._components(operation):
                         bits |= self._stale[operand]
+                    if operation.name == "compare" and bits:
+                        bits &= ~self._redecided(operation)
                     for operand in operation.operands:
                         if self._direct[operand] and operation.frame:
                             bits |= self._replayed_late(operation, self._direct[operand])
                 if bits | self._stale[index] != self._stale[index]:
                     self._stale[index] |= bits
                     changed = True
+
+    def _redecided(self, comparison: Operation) -> int:
+        """The losses of elements that a comparison reads and that do not change what it says."""
+        found = 0
+        for position, loss in enumerate(self._losses):
+            if loss.overwriter is None or loss.origin not in comparison.operands:
+                continue
+            if self._paths.decided_again(comparison, loss.origin, self._elements.overwriters(loss.origin)):
+                found |= 1 << position
+        return found
 
     def _components(self, operation: Operation) -> tuple[int, ...]:
         """The values that an operation is computed from: for an extracted component not the whole composite.
@@ -366,8 +381,11 @@ class LostValues:
                 self._trace.operations[reader].frame, self._trace.operations[loss.origin].frame
             ):
                 continue
-            if loss.overwriter is not None and self._trace.exclusive(
-                self._trace.operations[reader].frame, self._trace.operations[loss.overwriter].frame
+            if loss.overwriter is not None and (
+                self._trace.exclusive(
+                    self._trace.operations[reader].frame, self._trace.operations[loss.overwriter].frame
+                )
+                or not any(self._paths.meets(reader, at) for at in self._elements.overwriters(loss.origin))
             ):
                 continue
             span = place or self._trace.operations[reader].span
