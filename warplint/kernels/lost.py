@@ -202,7 +202,7 @@ class LostValues:
                 for at in operands[1:-1]:
                     yield from self._lost(index, at, "index")
                 yield from self._conditions(operation)
-            elif operation.name == "store" and active.varied[operands[0]] and self._is_read(operands[0]):
+            elif operation.name == "store" and active.varied[operands[0]] and self._trace.loads_from(operands[0]):
                 # what the element held before must get no gradient, if and only if the store runs
                 yield from self._conditions(operation)
             return
@@ -259,14 +259,6 @@ class LostValues:
                 if components.previous(vector, store.detail.component, store) is not None:
                     return False
         return bits != 0
-
-    def _is_read(self, array: int) -> bool:
-        """Whether the body reads the array."""
-        root = self._trace.root(array)
-        return any(
-            operation.name == "load" and self._trace.root(operation.operands[0]) == root
-            for operation in self._trace.operations
-        )
 
     def _differentiates(self, call: Operation) -> bool:
         """Whether the adjoint of a called func does anything."""
