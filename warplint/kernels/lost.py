@@ -31,6 +31,7 @@ from warplint.ir.spans import Span
 from warplint.kernels import activity, builtins, layout, members
 from warplint.kernels.activity import Activity
 from warplint.kernels.components import Components
+from warplint.kernels.deviations import balanced
 from warplint.kernels.elements import Elements
 from warplint.kernels.invariance import Invariance
 from warplint.kernels.jumps import Jumps
@@ -379,6 +380,8 @@ class LostValues:
                 )
                 or not any(self._paths.meets(reader, at) for at in self._elements.overwriters(loss.origin))
             ):
+                continue
+            if loss.kind == "result" and balanced(self._trace, self._active, self._invariance, reader, loss.origin):
                 continue
             span = place or self._trace.operations[reader].span
             decided = self._decided(value, low) if via == "value" and loss.kind == "carried" else None
