@@ -228,3 +228,31 @@ def test_what_a_factory_returns_is_judged_by_the_kernels_that_call_it(
     path.write_text(FACTORIES.format(option=option))
     (result,) = analysis.analyse_files([path], open_project(), {}, jobs=1)
     assert [fact.kind for fact in result.facts] == kinds
+
+
+FORWARD = "import warp as wp\n\n@wp.kernel(enable_backward=False)\ndef {}(x: wp.array(dtype=float)):\n    x[0] = 1.0\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "others", "reach"),
+    [
+        ("_scale", [FORWARD.format("a"), FORWARD.format("b")], "untaped"),
+        ("scale", [FORWARD.format("a"), FORWARD.format("b")], "library"),
+        ("_scale", [FORWARD.format("a"), "import warp as wp\n"], "library"),
+        ("_scale", [FORWARD.format("a"), FORWARD.format("b"), "with wp.Tape():\n    run(_scale)\n"], "library"),
+    ],
+)
+def test_private_kernels_of_a_package_whose_kernels_run_forward_hurt_nobody(
+    tmp_path: Path, name: str, others: list[str], reach: str
+) -> None:
+    package = tmp_path / "package"
+    package.mkdir()
+    texts = {
+        "__init__.py": "",
+        "kernels.py": CONSTANT_FACTOR.partition("def run")[0].replace("def scale", f"def {name}"),
+    }
+    texts |= {f"other_{position}.py": text for position, text in enumerate(others)}
+    for file, text in texts.items():
+        (package / file).write_text(text)
+    results = analysis.analyse_files([package / file for file in texts], open_project(), {}, jobs=1)
+    assert [fact.reach for result in results for fact in result.facts] == [reach]

@@ -51,9 +51,11 @@ def findings(folder: Path) -> Places:
     facts = [fact for analysis in analyses for fact in analysis.facts]
     for fact in facts:
         assert set(fact.attributes) == KINDS[fact.kind], fact.kind
+    reported = matcher.findings(facts, frozenset(RULES))
+    assert [finding.message for finding in reported if "``" in finding.message] == [], "quoted twice"
     return {
         (str(finding.location.path.relative_to(folder)), finding.location.span.line, finding.rule)
-        for finding in matcher.findings(facts, frozenset(RULES))
+        for finding in reported
     }
 
 

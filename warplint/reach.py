@@ -1,4 +1,9 @@
-"""Who is hurt: whether an analysed tape launches the kernel that a fact is about."""
+"""Who is hurt: whether an analysed tape launches the kernel that a fact is about.
+
+Where none does, a kernel that others can record is a library's. One that nobody is meant to record is as good as seen
+outside of tapes only: launched by a script that has no tape, or private to a package that switches the adjoints of
+kernels off in several of its other modules, and so writes its kernels to run forward.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +21,10 @@ from warplint.source.project import Module, Project
 Uses = Mapping[tuple[Path, str], KernelUse]
 
 _MAIN = re.compile(r"^if __name__\s*==", re.MULTILINE)
+_FORWARD_ONLY = re.compile(r"enable_backward[\"']?\s*[=:]\s*False\b")
+
+#: So many other modules of a package must say that their kernels run forward only.
+_SEVERAL = 2
 
 # From the most to the least harm.
 _ORDER: tuple[Reach, ...] = ("taped", "library", "untaped")
@@ -45,7 +54,7 @@ def _reach(kernel: DefinitionRef, uses: Uses, project: Project) -> Reach:
         return "taped" if use.taped else "untaped"
     key = (reaching, kernel.path, kernel.qualname)
     if key not in project.kept:
-        project.kept[key] = _stays_in_script(kernel, project)
+        project.kept[key] = _stays_in_script(kernel, project) or _is_private(kernel, project)
     return "untaped" if project.kept[key] else "library"
 
 
@@ -59,6 +68,35 @@ def _stays_in_script(kernel: DefinitionRef, project: Project) -> bool:
         return False
     own = module.name.rpartition(".")[2]
     return not any(own in other.text and name in other.text for other in project.modules() if other is not module)
+
+
+def _is_private(kernel: DefinitionRef, project: Project) -> bool:
+    """Whether a kernel is private to a package that says of others that they run forward only, and records none."""
+    module = project.module(kernel.path)
+    name = kernel.qualname.rpartition(".")[2]
+    if module is None or "." not in module.name:
+        return False
+    if not any(part.startswith("_") for part in kernel.qualname.split(".")):
+        return False
+    package = module.name.partition(".")[0]
+    if sum(other is not module for other in _forward_only(package, project)) < _SEVERAL:
+        return False
+    return not any("Tape" in other.text and name in other.text for other in project.modules())
+
+
+def _forward_only(package: str, project: Project) -> tuple[Module, ...]:
+    """The modules of a package that switch adjoints off, as far as they were read."""
+    modules = [module for module in project.modules() if module.name.partition(".")[0] == package]
+    key = (_forward_only, package, len(modules))
+    if key not in project.kept:
+        project.kept[key] = tuple(
+            module
+            for module in modules
+            if "enable_backward" in module.text and _FORWARD_ONLY.search(module.text) is not None
+        )
+    found = project.kept[key]
+    assert isinstance(found, tuple)
+    return found
 
 
 def _is_run(module: Module) -> bool:

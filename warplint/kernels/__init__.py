@@ -23,6 +23,7 @@ from warplint.kernels.options import Options
 from warplint.kernels.relevant import Relevant
 from warplint.kernels.summaries import Summaries, effect_summary
 from warplint.kernels.trace import Trace
+from warplint.kernels.unselected import selects_given
 from warplint.source.project import Definition, Module, Project
 from warplint.source.regions import Region
 
@@ -72,7 +73,7 @@ class Analysis:
         if trace is None:
             return
         found = list(self._facts(trace, () if kernel else None, closure, options, ()))
-        if kernel or not found:
+        if kernel or not (found or selects_given(trace)):
             yield from found
             return
         yield from self._in_func(definition, trace, closure, options)

@@ -43,6 +43,7 @@ class Builder:
         self._numbers: dict[object, int] = {}
         #: Grows with everything that may change an array: equal loads are equal only in between.
         self._epoch = 0
+        self._epochs = 0
 
     # --- operations ---
 
@@ -105,7 +106,16 @@ class Builder:
 
     def memory_changed(self) -> None:
         """Notes that array elements may have changed."""
-        self._epoch += 1
+        self._epochs += 1
+        self._epoch = self._epochs
+
+    def memory(self) -> int:
+        """What array elements hold now: equal for places between which nothing may have changed them."""
+        return self._epoch
+
+    def memory_is(self, epoch: int) -> None:
+        """Goes back to what array elements held at another place, for a path that comes from there."""
+        self._epoch = epoch
 
     # --- frames ---
 

@@ -34,6 +34,10 @@ class Defect:
     span: Span
     labels: tuple[tuple[Span, str], ...]
     attributes: dict[str, object]
+    #: Where a value was read, if the defect stands elsewhere, of which array it is, and which loop lost it.
+    read: Span | None = None
+    array: object = None
+    loop: Span | None = None
 
 
 class Classes:
@@ -45,21 +49,31 @@ class Classes:
 
     def defects(self, lost: list[Lost]) -> Iterator[Defect]:
         """One defect for each thing to change, in the order in which they were found."""
-        found: dict[tuple[str, Span], Defect] = {}
+        found: dict[tuple[str, object], Defect] = {}
         for defect in self._causes(lost):
-            # of what one statement reads, all is repaired alike
-            key = (defect.kind, defect.span)
-            if defect.attributes.get("needs") == "order":
-                key = ("order", defect.labels[0][0])  # of one loop
-            elif defect.kind in _SAME_CAUSE:
-                key = (defect.kind, self._statements.at(defect.span))
+            key = self._key(defect)
             first = found.get(key)
+            if first is not None and defect.kind == "array-overwritten" and defect.span < first.span:
+                first, defect = defect, first
             found[key] = defect if first is None else _joined(first, defect)
         for key, defect in found.items():
             # what its order spoils is one defect with what the same statement reads
             same = found.get((defect.kind, self._statements.at(defect.span)))
             if key[0] != "order" or same is None:
                 yield defect
+
+    def _key(self, defect: Defect) -> tuple[str, object]:
+        """The same for defects that one change repairs: of what one statement reads, or what one loop leaves."""
+        if defect.attributes.get("needs") == "order":
+            return "order", defect.labels[0][0]  # of one loop
+        if defect.kind == "array-overwritten":
+            # what is read at once is kept at once, however many stores there are
+            return defect.kind, (defect.array, self._statements.at(defect.read or defect.span))
+        if defect.kind in ("early-exit", "loop-result-used") and defect.loop is not None:
+            return defect.kind, defect.loop
+        if defect.kind in _SAME_CAUSE:
+            return defect.kind, self._statements.at(defect.span)
+        return defect.kind, defect.span
 
     def _causes(self, lost: list[Lost]) -> Iterator[Defect]:
         """One defect for each value that is lost."""
@@ -68,14 +82,29 @@ class Classes:
             kind = self._kind(item)
             if kind is not None:
                 groups.setdefault((kind, self._cause(kind, item)), []).append(item)
+        carried = {
+            (item.reader, self._trace.operations[item.loss.origin].variable)
+            for (kind, _), items in groups.items()
+            for item in items
+            if kind == "loop-carried-value"
+        }
         for (kind, cause), items in groups.items():
             if kind in _SAME_CAUSE:
                 before = _SAME_CAUSE[: _SAME_CAUSE.index(kind)]
                 if any((other, cause) in groups for other in before):
                     continue
+            if kind == "component-stored-after-read":
+                # what a loop stores into the vector that it carries is gone because the loop carries it
+                items = [item for item in items if (item.reader, self._stored_in(item)) not in carried]
             items = [self._at_update(item) if item.via == "order" else item for item in items]
             items.sort(key=lambda item: (item.via in ("order", "turn"), item.reader))
-            yield self._defect(kind, items)
+            if items:
+                yield self._defect(kind, items)
+
+    def _stored_in(self, item: Lost) -> str | None:
+        """The variable whose component a store changes."""
+        insert = self._trace.operations[item.loss.origin].detail
+        return insert.variable if isinstance(insert, Insert) else None
 
     # --- classes ---
 
@@ -158,7 +187,9 @@ class Classes:
         for item in items[1:]:
             if all(span.line != item.place.line for span, _ in labels):
                 labels.append((item.place, "read here as well"))
-        return Defect(kind, _primary(kind, labels, first), tuple(labels[:6]), attributes)
+        loop = self._loop(origin).span if kind in _SAME_CAUSE else None
+        place = _primary(kind, labels, first)
+        return Defect(kind, place, tuple(labels[:6]), attributes, first.place, first.loss.array, loop)
 
     def _looped(self, kind: str, items: list[Lost]) -> list[tuple[Span, str]]:
         first = items[0]
@@ -204,8 +235,7 @@ class Classes:
             return [(first.place, "read here: the adjoint needs this value"), (origin.span, "overwritten here")]
         overwriter = operations[first.loss.overwriter]
         write = written(overwriter)
-        array = operations[self._trace.root(overwriter.operands[0])[0]]
-        attributes["target"] = write.target if write is not None else array.variable or spelled(overwriter)
+        attributes["target"] = write.target if write is not None else self._named(first, overwriter)
         attributes["overwrites"] = write.operator if write is not None else spelled(overwriter)
         statement = write.statement if write is not None else overwriter.span
         needed = _NEEDED[first.via]
@@ -215,6 +245,13 @@ class Classes:
         if origin.span != first.place and not first.place.covers(origin.span):
             labels.insert(0, (origin.span, "the element's value comes from here"))
         return labels
+
+    def _named(self, item: Lost, overwriter: Operation) -> str:
+        """The name of an array whose element a call overwrites."""
+        root, fields = item.loss.array or self._trace.root(overwriter.operands[0])
+        operation = self._trace.operations[root]
+        name = operation.variable or (str(operation.detail) if operation.name == "parameter" else "an array")
+        return ".".join((name, *fields))
 
     def _reordered(self, item: Lost) -> Defect:
         assert item.loss.overwriter is not None
@@ -250,7 +287,7 @@ class Classes:
         if victim.span != item.place:
             labels.append((victim.span, "the adjoint of this is lost, or runs for iterations that never were"))
         attributes: dict[str, object] = {"exit": jump.kind, "loop": loop.kind, "active": True}
-        return Defect("early-exit", item.place, tuple(labels), attributes)
+        return Defect("early-exit", item.place, tuple(labels), attributes, loop=loop.span)
 
     def _at_update(self, item: Lost) -> Lost:
         """What the order of iterations spoils, at the statement that updates the carried value."""

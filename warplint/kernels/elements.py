@@ -18,6 +18,9 @@ from warplint.source.project import Definition
 
 #: Threads and iterations further apart than this are no neighbours: launches may well have fewer.
 _NEIGHBOURS = 2
+#: An array by the operation that it comes from, and the fields passed on the way from that.
+Array = tuple[int, tuple[str, ...]]
+
 _ARITHMETIC = frozenset({"constant", "parameter", "tid", "induction", "add", "sub", "mul", "neg", "copy", "field"})
 
 
@@ -43,27 +46,44 @@ class Elements:
         self._invariance = invariance
         #: The overwritten ones whose own adjoints read the value.
         self.needed: set[int] = set()
+        self._overwriters: dict[int, list[int]] = {}
 
-    def overwritten(self) -> dict[int, int]:
-        """For each load (or call that reads an element): the first operation that overwrites the element later."""
-        found: dict[int, int] = {}
+    def overwritten(self) -> dict[int, tuple[int, Array]]:
+        """For each load (or call that reads an element): what overwrites the element first later, and the array."""
+        found: dict[int, tuple[int, Array]] = {}
         stores = list(self._accesses(loads=False))
         if not stores:
             return found
         arrays = {array for array, _ in stores}
-        loads: dict[object, list[_Access]] = {}
+        loads: dict[tuple[Array, tuple[object, ...]], list[_Access]] = {}
         for array, load in self._accesses(loads=True):
             if array in arrays:
                 loads.setdefault((array, load.ranges), []).append(load)
         for array, store in stores:
             for load in self._candidates(loads, array, store):
                 if load.operation not in found and self._overwrites(load, store):
-                    found[load.operation] = store.operation
+                    found[load.operation] = (store.operation, array)
                     if load.needed:
                         self.needed.add(load.operation)
         return found
 
-    def _candidates(self, loads: dict[object, list[_Access]], array: object, store: _Access) -> Iterator[_Access]:
+    def overwriters(self, load: int) -> list[int]:
+        """All operations that overwrite the element of an overwritten load later, in order."""
+        if load not in self._overwriters:
+            loads = [(array, access) for array, access in self._accesses(loads=True) if access.operation == load]
+            self._overwriters[load] = [
+                store.operation
+                for array, store in self._accesses(loads=False)
+                for other, access in loads
+                if other == array
+                and access in self._candidates({(array, access.ranges): [access]}, array, store)
+                and self._overwrites(access, store)
+            ]
+        return self._overwriters[load]
+
+    def _candidates(
+        self, loads: dict[tuple[Array, tuple[object, ...]], list[_Access]], array: Array, store: _Access
+    ) -> Iterator[_Access]:
         yield from loads.get((array, store.ranges), ())
         if len(store.ranges) == 1:
             yield from loads.get((array, ()), ())  # calls that read all elements
@@ -123,7 +143,7 @@ class Elements:
 
     # --- accesses ---
 
-    def _accesses(self, loads: bool) -> Iterator[tuple[object, _Access]]:
+    def _accesses(self, loads: bool) -> Iterator[tuple[Array, _Access]]:
         for operation in self._trace.operations:
             if operation.name == "call":
                 yield from self._called(operation, loads)
@@ -132,10 +152,10 @@ class Elements:
             elif not loads and operation.name in EFFECTS:
                 yield self._access(operation, operation.operands[0], operation.operands[1:-1])
 
-    def _called(self, operation: Operation, loads: bool) -> Iterator[tuple[object, _Access]]:
+    def _called(self, operation: Operation, loads: bool) -> Iterator[tuple[Array, _Access]]:
         assert isinstance(operation.detail, Definition)
         summary = self._knowledge.summarise(operation.detail)
-        if summary is None:
+        if summary is None or (loads and summary.finds and operation.type.kind == "int"):
             return
         operands = operation.operands
         for element in summary.read_elements if loads else summary.written_elements:
@@ -147,7 +167,7 @@ class Elements:
 
     def _access(
         self, operation: Operation, array: int, indices: tuple[int, ...], fields: tuple[str, ...] = ()
-    ) -> tuple[object, _Access]:
+    ) -> tuple[Array, _Access]:
         operations = self._trace.operations
         root, path = self._trace.root(array)
         while operations[array].name in ("view", "copy"):

@@ -50,6 +50,8 @@ class _Body(Stores):
     def __init__(self, knowledge: Knowledge, definition: Definition, closure: Closure, options: Options) -> None:
         super().__init__(knowledge, definition, closure, options)
         self._loops: list[_Loop] = []
+        #: The variables of loops that were unrolled.
+        self._unrolled_names: set[str] = set()
 
     def run(self) -> Trace:
         node = self.definition.node
@@ -170,11 +172,13 @@ class _Body(Stores):
             return self.block(node.body if fixed else node.orelse)
         outer = self.frame
         before = dict(self.symbols)
+        memory = self.memory()
         self.open_frame("branch", node.test.span, condition, True)
         jump = self.block(node.body)
-        taken = self.symbols
+        taken, written = self.symbols, self.memory()
         self.frame = outer
         self.symbols = dict(before)
+        self.memory_is(memory)
         otherwise: Leaving | None = None
         if node.orelse:
             self.open_frame("branch", node.test.span, condition, False)
@@ -186,8 +190,11 @@ class _Body(Stores):
             # what follows in this block runs only if the other arm did
             if otherwise is not None:
                 self.symbols = taken
+                self.memory_is(written)
             self.open_frame("rest", node.test.span, condition, jump is None)
             return None
+        if self.memory() != written:
+            self.memory_changed()
         self.symbols = self._merge(condition, taken, self.symbols, node.test.span)
         return None
 
@@ -221,6 +228,7 @@ class _Body(Stores):
     def _unrolled(self, node: ir.For, iterations: range) -> Leaving | None:
         for value in iterations:
             if isinstance(node.target, ir.Name):
+                self._unrolled_names.add(node.target.id)
                 self.symbols[node.target.id] = self.constant(value, node.target.span)
             loop = _Loop(self.frame)
             self._loops.append(loop)
@@ -239,6 +247,7 @@ class _Body(Stores):
             bounds = tuple(self.expr(a) for a in iterable.args) if isinstance(iterable, ir.Call) else ()
             if kind == "iterate":
                 bounds = (self.expr(iterable),)
+        operations = self.trace.operations
         before = dict(self.symbols)
         outer = self.frame
         head = node.iterable if isinstance(node, ir.For) else node.test
@@ -249,6 +258,10 @@ class _Body(Stores):
         for name, whole in assigned_names(node.body).items():
             if name in before and name != target:
                 value = before[name]
+                if name in self._unrolled_names and operations[value].name == "constant":
+                    # Warp makes a variable of it, so that the numbers in the unrolled iterations stay what they were
+                    # (_promote_mutated_iter_constants in warp/_src/codegen.py).
+                    value = before[name] = self.emit("copy", (value,), self.type_of(value), node.span, None, name)
                 if not whole and self.type_of(value).kind in ("array", "tile"):
                     continue  # its elements are written; the local stays the same array
                 carried[name] = self.emit("loop", (value,), self.type_of(value), node.span, frame.index, name)

@@ -56,7 +56,7 @@ class Jumps:
         """Whether the operation hands on a gradient that comes from outside of the iteration."""
         active = self._active
         if operation.name in EFFECTS:
-            return active.active(operation.operands[-1])
+            return active.active(operation.operands[-1]) or self._clears(operation)
         if operation.name == "return":
             return any(active.varied[operand] for operand in operation.operands)
         if operation.name == "call":
@@ -67,6 +67,11 @@ class Jumps:
                 if position < len(operation.operands)
             )
         return False
+
+    def _clears(self, operation: Operation) -> bool:
+        """Whether a store takes the gradient from what an element held before, which the body reads."""
+        array = operation.operands[0]
+        return operation.name == "store" and bool(self._active.varied[array]) and self._trace.loads_from(array)
 
     def _carried(self, jump: Operation, loop: int, whole: bool) -> int | None:
         """A carried value that a gradient reaches from after the iteration, and that the iteration has changed."""

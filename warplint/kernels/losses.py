@@ -21,11 +21,13 @@ EFFECTS = frozenset({"store", "accumulate", "atomic"})
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """A value that is gone: the operation that held it, and for an array element what overwrote it."""
+    """A value that is gone: the operation that held it; for an array element also what overwrote it, and the array, as
+    the operation that it comes from and the fields passed on the way."""
 
     kind: LossKind
     origin: int
     overwriter: int | None = None
+    array: tuple[int, tuple[str, ...]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ from warplint.ir.spans import Span
 from warplint.kernels import activity, builtins, layout, members
 from warplint.kernels.activity import Activity
 from warplint.kernels.components import Components
+from warplint.kernels.deviations import balanced
 from warplint.kernels.elements import Elements
 from warplint.kernels.invariance import Invariance
 from warplint.kernels.jumps import Jumps
@@ -38,6 +39,7 @@ from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.losses import EFFECTS, Loss, Lost, Via
 from warplint.kernels.makeup import Makeup
 from warplint.kernels.order import CHOICES, EXTREMA, Order
+from warplint.kernels.paths import Paths
 from warplint.kernels.trace import Frame, Insert, Operation, Trace
 from warplint.source.project import Definition
 
@@ -67,6 +69,7 @@ class LostValues:
         self._forward = trace.forward()
         self._elements = Elements(knowledge, trace, self._invariance)
         self._order = Order(knowledge, trace, active, self._invariance, self._elements, self._makeup, self._forward)
+        self._paths = Paths(trace, active)
         #: Conditions of branches that do nothing but leave a loop early, which is a defect of its own.
         self._left: set[int | None] = set()
         self._settled: dict[int, frozenset[int]] = {}
@@ -115,7 +118,8 @@ class LostValues:
             elif operation.name == "exit" and self._kind(operation) != "undecided":
                 own[operation.index] = self._loss(Loss("result", operation.index))
             elif operation.index in overwritten:
-                own[operation.index] = self._loss(Loss("overwritten", operation.index, overwritten[operation.index]))
+                overwriter, array = overwritten[operation.index]
+                own[operation.index] = self._loss(Loss("overwritten", operation.index, overwriter, array))
             elif (
                 operation.name == "load" and trace.operations[trace.root(operation.operands[0])[0]].detail == "scratch"
             ):
@@ -136,12 +140,24 @@ class LostValues:
                 else:
                     for operand in self._components(operation):
                         bits |= self._stale[operand]
+                    if operation.name == "compare" and bits:
+                        bits &= ~self._redecided(operation)
                     for operand in operation.operands:
                         if self._direct[operand] and operation.frame:
                             bits |= self._replayed_late(operation, self._direct[operand])
                 if bits | self._stale[index] != self._stale[index]:
                     self._stale[index] |= bits
                     changed = True
+
+    def _redecided(self, comparison: Operation) -> int:
+        """The losses of elements that a comparison reads and that do not change what it says."""
+        found = 0
+        for position, loss in enumerate(self._losses):
+            if loss.overwriter is None or loss.origin not in comparison.operands:
+                continue
+            if self._paths.decided_again(comparison, loss.origin, self._elements.overwriters(loss.origin)):
+                found |= 1 << position
+        return found
 
     def _components(self, operation: Operation) -> tuple[int, ...]:
         """The values that an operation is computed from: for an extracted component not the whole composite.
@@ -187,7 +203,7 @@ class LostValues:
                 for at in operands[1:-1]:
                     yield from self._lost(index, at, "index")
                 yield from self._conditions(operation)
-            elif operation.name == "store" and active.varied[operands[0]] and self._is_read(operands[0]):
+            elif operation.name == "store" and active.varied[operands[0]] and self._trace.loads_from(operands[0]):
                 # what the element held before must get no gradient, if and only if the store runs
                 yield from self._conditions(operation)
             return
@@ -244,14 +260,6 @@ class LostValues:
                 if components.previous(vector, store.detail.component, store) is not None:
                     return False
         return bits != 0
-
-    def _is_read(self, array: int) -> bool:
-        """Whether the body reads the array."""
-        root = self._trace.root(array)
-        return any(
-            operation.name == "load" and self._trace.root(operation.operands[0]) == root
-            for operation in self._trace.operations
-        )
 
     def _differentiates(self, call: Operation) -> bool:
         """Whether the adjoint of a called func does anything."""
@@ -366,9 +374,14 @@ class LostValues:
                 self._trace.operations[reader].frame, self._trace.operations[loss.origin].frame
             ):
                 continue
-            if loss.overwriter is not None and self._trace.exclusive(
-                self._trace.operations[reader].frame, self._trace.operations[loss.overwriter].frame
+            if loss.overwriter is not None and (
+                self._trace.exclusive(
+                    self._trace.operations[reader].frame, self._trace.operations[loss.overwriter].frame
+                )
+                or not any(self._paths.meets(reader, at) for at in self._elements.overwriters(loss.origin))
             ):
+                continue
+            if loss.kind == "result" and balanced(self._trace, self._active, self._invariance, reader, loss.origin):
                 continue
             span = place or self._trace.operations[reader].span
             decided = self._decided(value, low) if via == "value" and loss.kind == "carried" else None

@@ -53,7 +53,8 @@ class Summary:
     func writes. ``writes``: whether it changes arrays. ``repeats``: the arrays that it changes once more if it runs
     once more, because it adds to their elements or computes these from themselves, and does not set them as well.
     ``written_elements``, ``read_elements`` and ``needed_elements``: as far as they are known, the elements that it
-    writes, that it reads, and whose values its adjoint reads. ``wanted``: the same as ``needs`` by paths.
+    writes, that it reads, and whose values its adjoint reads. ``wanted``: the same as ``needs`` by paths. ``finds``:
+    whether it looks for a value that it stores itself, so that it finds what it stored once it runs again.
     """
 
     returned: Type
@@ -70,6 +71,7 @@ class Summary:
     read_elements: tuple[Element, ...] = ()
     needed_elements: frozenset[Element] = frozenset()
     wanted: frozenset[tuple[Path, Path]] = frozenset()
+    finds: bool = False
 
 
 @dataclass(slots=True)
@@ -202,7 +204,27 @@ class _Summariser:
             tuple(element for _, element in self._elements(("load",))),
             frozenset(element for load, element in self._elements(("load",)) if self._reaches(load)),
             frozenset((source, path) for source, mask in self.needs.items() for path in self.paths.paths(mask)),
+            self._finds(),
         )
+
+    def _finds(self) -> bool:
+        operations = self.trace.operations
+        stored = {
+            (self.trace.root(operation.operands[0]), operations[operation.operands[-1]].number)
+            for operation in operations
+            if operation.name in ("store", "atomic")
+        }
+        if not stored:
+            return False
+        for operation in operations:
+            if operation.name == "compare" and operation.detail in ("==", "!="):
+                for one, other in (operation.operands, operation.operands[::-1]):
+                    read = operations[one]
+                    if read.name in ("load", "atomic") and (
+                        (self.trace.root(read.operands[0]), operations[other].number) in stored
+                    ):
+                        return True
+        return False
 
     def _elements(self, names: tuple[str, ...]) -> Iterator[tuple[int, Element]]:
         operations = self.trace.operations

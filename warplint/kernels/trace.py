@@ -208,6 +208,13 @@ class Trace:
             if frame.kind in ("while", "iterate") or (frame.kind == "for" and frame.index not in backward)
         )
 
+    def loads_from(self, array: int) -> bool:
+        """Whether the body itself reads elements of an array."""
+        root = self.root(array)
+        return any(
+            operation.name == "load" and self.root(operation.operands[0]) == root for operation in self.operations
+        )
+
     def root(self, index: int) -> tuple[int, tuple[str, ...]]:
         """The operation that an array value comes from, and the fields passed on the way from it."""
         path: list[str] = []

@@ -65,6 +65,19 @@ def unselected(knowledge: Knowledge, trace: Trace, active: Activity, places: Seq
                 break
 
 
+def selects_given(trace: Trace) -> bool:
+    """Whether a func selects between numbers that its callers computed, so that only these show what they are."""
+    operations = trace.operations
+    return any(
+        operation.name in ("where", "select")
+        and any(
+            operations[operand].name == "parameter" and operations[operand].type.kind in ("float", "generic")
+            for operand in operation.operands[1:]
+        )
+        for operation in operations
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class _Point:
     """A candidate for certain numbers: whether it runs, is singular, and passes that on to an input."""

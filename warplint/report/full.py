@@ -15,8 +15,14 @@ from warplint.report.summary import summary
 _MOST, _LEAST = 100, 30
 _REACH = {
     "taped": None,
-    "library": "no tape in the linted code launches it; whoever differentiates through it is hurt",
-    "untaped": "the linted code launches it outside tapes only; nothing is wrong until a tape does",
+    "library": (
+        "no tape in the linted code launches it; whoever differentiates through it is hurt. If nobody is meant to,"
+        " `enable_backward=False` on the kernel or module says so, and silences this"
+    ),
+    "untaped": (
+        "the linted code launches it outside tapes only; nothing is wrong until a tape does, and"
+        " `enable_backward=False` says that none will"
+    ),
 }
 
 

@@ -1,0 +1,97 @@
+"""Overwritten elements that no adjoint misses: on the path where the store ran, nothing reads them, or nothing changes.
+
+The reverse sweep takes the same path as the forward sweep. Where an element is stored on one path and what was computed
+from it is used on another one only, no gradient comes to the adjoint that would read the new value. And where a branch
+stores an element that decided it, the branch may be decided the same way again.
+"""
+
+from __future__ import annotations
+
+from warplint.kernels.activity import Activity
+from warplint.kernels.losses import EFFECTS
+from warplint.kernels.trace import Operation, Trace
+
+#: What a comparison of a number with itself gives.
+_SAME = {"==": True, "<=": True, ">=": True, "!=": False, "<": False, ">": False}
+
+
+class Paths:
+    """Answers questions about the paths through one trace."""
+
+    def __init__(self, trace: Trace, active: Activity) -> None:
+        self._trace = trace
+        self._active = active
+        self._users: dict[int, list[Operation]] | None = None
+        self._known: dict[tuple[int, int], bool] = {}
+
+    def meets(self, reader: int, writer: int) -> bool:
+        """Whether a gradient can come to the adjoint of ``reader`` on a path through the operation ``writer``."""
+        frame = self._trace.operations[writer].frame
+        if frame == 0:
+            return True
+        key = (reader, frame)
+        if key not in self._known:
+            self._known[key] = self._meets(reader, self._conditions(frame))
+        return self._known[key]
+
+    def _conditions(self, frame: int) -> dict[int, bool]:
+        """How the branches around a frame were decided, as far as they are decided once."""
+        return {
+            around.condition: around.arm
+            for around in self._trace.around(frame)
+            if around.condition is not None
+            and next(self._trace.loops(self._trace.operations[around.condition].frame), None) is None
+        }
+
+    def _meets(self, reader: int, conditions: dict[int, bool]) -> bool:
+        if not conditions:
+            return True
+        operations = self._trace.operations
+        if operations[reader].name in (*EFFECTS, "call", "return"):
+            return True
+        seen = {reader}
+        stack = [reader]
+        while stack:
+            value = stack.pop()
+            for user in self._readers(value):
+                if user.index in seen or self._apart(user, value, conditions):
+                    continue
+                if user.name in (*EFFECTS, "call", "return"):
+                    return True
+                if self._active.useful[user.index]:
+                    seen.add(user.index)
+                    stack.append(user.index)
+        return False
+
+    def _readers(self, value: int) -> list[Operation]:
+        if self._users is None:
+            self._users = {}
+            for operation in self._trace.operations:
+                for operand in set(operation.operands):
+                    self._users.setdefault(operand, []).append(operation)
+        return self._users.get(value, [])
+
+    def _apart(self, user: Operation, value: int, conditions: dict[int, bool]) -> bool:
+        """Whether the path is one on which ``user`` does not run, or chooses another value."""
+        for around in self._trace.around(user.frame):
+            if around.condition in conditions and conditions[around.condition] != around.arm:
+                return True
+        if user.name == "phi" and user.operands[0] in conditions:
+            return user.operands[1 if conditions[user.operands[0]] else 2] != value
+        return False
+
+    def decided_again(self, comparison: Operation, load: int, writers: list[int]) -> bool:
+        """Whether a comparison of an element says the same once ``writers``, all that overwrite it, have run."""
+        if comparison.name != "compare" or comparison.detail not in _SAME or load not in comparison.operands:
+            return False
+        left, right = comparison.operands
+        other = self._trace.operations[right if load == left else left]
+        for at in writers:
+            writer = self._trace.operations[at]
+            arms = [around.arm for around in self._trace.around(writer.frame) if around.condition == comparison.index]
+            if writer.name != "store" or not arms or getattr(writer.detail, "partial", False):
+                return False
+            value = self._trace.operations[writer.operands[-1]]
+            if value.number != other.number or _SAME[str(comparison.detail)] != arms[0]:
+                return False
+        return True
