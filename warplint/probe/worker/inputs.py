@@ -84,10 +84,14 @@ def views(data: np.ndarray, prefix: str = "") -> Iterator[tuple[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Choice:
-    """What ``Any`` stands for: numbers of ``number``; parameters that are indexed become arrays if ``arrays``."""
+    """What ``Any`` stands for: numbers of ``number``; parameters that are indexed become arrays if ``arrays``.
+
+    ``kinds`` are the types of all parameters where they are known (see ``generics``).
+    """
 
     number: Any
     arrays: bool = True
+    kinds: tuple[Any, ...] | None = None
 
 
 def choices() -> list[Choice]:
