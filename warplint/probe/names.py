@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from warplint.ir import syntax as ir
 from warplint.ir.programs import DefinitionRef
 from warplint.probe import factories
-from warplint.probe.allowed import IMPORTABLE, may_call, may_read
+from warplint.probe.allowed import ENUMS, IMPORTABLE, may_call, may_read
 from warplint.probe.folding import Unfolded, fold
 from warplint.probe.records import record_fields
 from warplint.probe.rewrite import WARP, Edit, cut
@@ -453,6 +453,16 @@ class Names(abc.ABC):
             return None
         if self._kind(found):
             return self._definition(found, {})
+        if any(self._project.external(found.module, base, found.scope) in ENUMS for base in found.node.bases):
+            # where names list what is computed, the longest one computes most
+            members = [
+                target.id
+                for statement in found.node.body
+                if isinstance(statement, ir.Assign)
+                for target in statement.targets
+                if isinstance(target, ir.Name)
+            ]
+            return f"{self._definition(found, {})}.{max(members, key=len)}" if members else None
         key = ("settings", found.module.path, found.qualname)
         item = self._items.get(key)
         if item is None:

@@ -10,6 +10,7 @@ import numpy as np
 import warp as wp
 
 from warplint.probe.worker.compat import array_class, types
+from warplint.probe.worker.extents import Extents
 from warplint.probe.worker.handles import Unsupported, group_roots, make_handle, make_texture, texture_rank
 from warplint.probe.worker.usage import Path, Usage, Use
 
@@ -149,12 +150,16 @@ class Draw:
         self.arrays: list[Any] = []
         # what arrays of structs were made from whose elements hold arrays
         self.instances: dict[int, list[Any]] = {}
+        self.extents = Extents(usage, profile)
         self.written: set[int] = set()
 
     def arguments(self, types: dict[str, Any]) -> Arguments:
         """Values for parameters of the given types, in order."""
         values = [self.value((name,), kind) for name, kind in types.items()]
         dim = (self.profile.threads,) * self.usage.rank
+        if self.usage.tiles and self.usage.rank > 1:
+            # the last number is often a thread's within its block, and blocks have one thread on the CPU device
+            dim = (*dim[:-1], 1)
         return Arguments(values, dim, self.leaves, self.arrays, self.written, self.keep)
 
     def value(self, path: Path, kind: Any) -> Any:
@@ -201,7 +206,7 @@ class Draw:
         if not self.profile.mixed:
             return np.full(shape, count)
         near = [int(constant) + side for constant in use.constants if constant.is_integer() for side in (0, 1)]
-        near = sorted({value for value in near if 0 <= value <= self.profile.extent})
+        near = sorted({value for value in near if 0 <= value <= self.extents.base})
         values = self.ints.integers(0, count + 2, shape)
         if near:
             values = np.where(self.ints.random(shape) < 0.6, self.ints.choice(near, shape), values)
@@ -223,7 +228,12 @@ class Draw:
             return np.where(following < min(size, 4), following, -1).reshape(shape)
         if use.offsets:
             step = max(1, min(self.profile.count - 1, 3))
-            return (np.arange(size) * step).clip(0, self.profile.extent - 1).reshape(shape)
+            return (np.arange(size) * step).clip(0, self.extents.base - 1).reshape(shape)
+        if use.begins is not None:
+            # segments that follow each other
+            step = max(1, min(self.profile.count - 1, 3))
+            place = np.arange(size) + (0 if use.begins else 1)
+            return (place * step).clip(0, self.extents.base - 1).reshape(shape)
         if use.root:
             return np.asarray(self.ints.choice([*group_roots(use.root, self.device) * 3, -1], shape))
         if use.bound and not use.index_of:
@@ -295,11 +305,6 @@ class Draw:
 
     # --- arrays ---
 
-    def shape(self, ndim: int) -> tuple[int, ...]:
-        """Extents: generous in one dimension, so that index arithmetic stays inside."""
-        extent = self.profile.extent
-        return (extent,) * ndim if ndim < 3 else (max(4, extent // 2),) * ndim
-
     def array(self, path: Path, kind: Any) -> Any:
         if array_class(kind, wp.indexedarray):
             base = self.array(path, wp.array(dtype=kind.dtype, ndim=kind.ndim))
@@ -309,7 +314,7 @@ class Draw:
             raise Unsupported(f"argument `{'.'.join(path)}` is a {type(kind).__name__}, for which no value can be made")
         if self.profile.mixed and self.usage.uses.get(path, Use()).tested and self.ints.random() < 0.5:
             return None
-        shape = self.shape(kind.ndim)
+        shape = self.extents.shape(path, kind.ndim)
         dtype = kind.dtype
         if texture_rank(dtype):
             textures = [make_texture(dtype, self.ints, self.device) for _ in range(shape[0])]
