@@ -16,6 +16,8 @@ from warplint.probe.worker.usage import Path, Usage, Use
 
 # How long arrays of structs are whose elements hold arrays of their own.
 _INSTANCES = 8
+# How many threads are launched at most where a launch has several dimensions.
+_THREADS = 64
 _FLOATS = (wp.float16, wp.float32, wp.float64)
 _INTS = (wp.int8, wp.uint8, wp.int16, wp.uint16, wp.int32, wp.uint32, wp.int64, wp.uint64)
 
@@ -156,7 +158,9 @@ class Draw:
     def arguments(self, types: dict[str, Any]) -> Arguments:
         """Values for parameters of the given types, in order."""
         values = [self.value((name,), kind) for name, kind in types.items()]
-        dim = (self.profile.threads,) * self.usage.rank
+        # not too many in all: every thread costs time in every evaluation
+        most = next(size for size in range(8, 0, -1) if size**self.usage.rank <= _THREADS)
+        dim = (min(self.profile.threads, most),) * self.usage.rank
         if self.usage.tiles and self.usage.rank > 1:
             # the last number is often a thread's within its block, and blocks have one thread on the CPU device
             dim = (*dim[:-1], 1)
