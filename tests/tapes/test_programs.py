@@ -120,3 +120,28 @@ def test_a_tape_that_is_reset_forgets_its_gradients(run: Run) -> None:
 
         main()
     """)
+
+
+def test_programs_are_the_same_in_every_run(run: Run) -> None:
+    """What is unknown is told by names: answers about programs are stored by their content."""
+    facts = run("""
+        @wp.kernel
+        def scaled(x: wp.array(dtype=float), n: int, rows: int, y: wp.array(dtype=float)):
+            y[wp.tid()] = x[wp.tid()] * float(n + rows)
+
+        def main(data):
+            x = wp.array(data, dtype=float, requires_grad=True)
+            y = wp.zeros(4, dtype=float)  # expect: WP301
+            loss = wp.zeros(1, dtype=float, requires_grad=True)
+            with wp.Tape() as tape:
+                wp.launch(scaled, dim=4, inputs=[x, len(x), x.shape[0]], outputs=[y])
+                wp.launch(scaled, dim=1, inputs=[y, 1, 1], outputs=[loss])
+            tape.backward(loss)
+            print(x.grad.numpy())
+    """)
+    program = facts[0].program
+    assert isinstance(program, TapeProgram)
+    launch = next(operation for operation in program.operations if isinstance(operation, Launch))
+    hints = [argument.hint for argument in launch.arguments if isinstance(argument, Unknown)]
+    assert hints[0] == "len of x"
+    assert not any(character.isdigit() for hint in hints for character in hint.replace("[0]", ""))

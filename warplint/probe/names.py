@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from warplint.ir import syntax as ir
 from warplint.ir.programs import DefinitionRef
 from warplint.probe import factories
-from warplint.probe.allowed import IMPORTABLE, may_call, may_read
+from warplint.probe.allowed import ENUMS, IMPORTABLE, may_call, may_read
+from warplint.probe.folding import Unfolded, fold
+from warplint.probe.records import record_fields
 from warplint.probe.rewrite import WARP, Edit, cut
 from warplint.source.bindings import target_names
 from warplint.source.project import (
@@ -140,8 +142,15 @@ class Names(abc.ABC):
                 self._constant(expr.func, place, edits, local)
                 self._passed(expr, place, edits, local)
                 return
-            written = ir.dotted(expr.func) or "..."
-            raise Refused(f"the call `{written}(...)` would have to be run")
+            if self._recorded(expr, place, edits, local):
+                return
+            try:
+                value = fold(self._project, expr, place.module, place.scope)
+            except Unfolded:
+                written = ir.dotted(expr.func) or "..."
+                raise Refused(f"the call `{written}(...)` would have to be run") from None
+            edits.append(Edit(expr.span, repr(value)))
+            return
         if isinstance(expr, ir.Comprehension):
             names = {name for generator in expr.generators for name in target_names(generator.target)}
             for child in (expr.key, expr.element, *(g.iterable for g in expr.generators)):
@@ -173,6 +182,33 @@ class Names(abc.ABC):
         raise Refused(
             f"a constant is made by {_article(type(expr).__name__.lower())} expression, which would have to be run"
         )
+
+    def _recorded(
+        self, call: ir.Call, place: Place, edits: list[Edit], local: set[str] | frozenset[str]
+    ) -> bool:
+        """Whether ``call`` makes a record: an object of a class of the project that has nothing but named fields."""
+        if not isinstance(call.func, (ir.Name, ir.Attribute)):
+            return False
+        found = self._project.resolve(place.module, call.func, place.scope)
+        if not isinstance(found, Definition) or not isinstance(found.node, ir.ClassDef):
+            return False
+        fields = record_fields(self._project, found)
+        if fields is None:
+            return False
+        key = ("record", found.module.path, found.qualname)
+        item = self._items.get(key)
+        if item is None:
+            item = self._items[key] = Item(self._fresh(found.node.name))
+            inner = Place(found.module, found.scope)
+            lines = [f"class {item.name}({self._external('typing.NamedTuple', 'NamedTuple')}):"]
+            for name, default in fields.items():
+                text = f" = {self._rewritten(default, inner)}" if default is not None else ""
+                lines.append(f"    {name}: object{text}")
+            item.text = "\n".join(lines)
+            self._order.append(item)
+        edits.append(Edit(call.func.span, item.name))
+        self._passed(call, place, edits, local)
+        return True
 
     def _passed(
         self, call: ir.Call, place: Place, edits: list[Edit], local: set[str] | frozenset[str] = frozenset()
@@ -293,9 +329,12 @@ class Names(abc.ABC):
         found = factories.unpacked(prefix, place.scope) if isinstance(prefix, ir.Name) else None
         if found is not None:
             value, element, scope = found
-            made = self._made(value, Place(place.module, scope, place.closure), element)
+            inside = Place(place.module, scope, place.closure)
+            made = self._made(value, inside, element)
             if made is not None:
                 return made
+            if isinstance(value, ir.Subscript):
+                return f"({self._rewritten(value, inside)})[{element}]"
         raise Refused(f"it cannot be told what `{dotted}` is")
 
     def _external(self, name: str, written: str) -> str:
@@ -414,6 +453,16 @@ class Names(abc.ABC):
             return None
         if self._kind(found):
             return self._definition(found, {})
+        if any(self._project.external(found.module, base, found.scope) in ENUMS for base in found.node.bases):
+            # where names list what is computed, the longest one computes most
+            members = [
+                target.id
+                for statement in found.node.body
+                if isinstance(statement, ir.Assign)
+                for target in statement.targets
+                if isinstance(target, ir.Name)
+            ]
+            return f"{self._definition(found, {})}.{max(members, key=len)}" if members else None
         key = ("settings", found.module.path, found.qualname)
         item = self._items.get(key)
         if item is None:

@@ -48,7 +48,7 @@ def attribute(machine: Machine, array: ArrayValue, name: str, site: Location) ->
             array.flag = Unknown("requires_grad")
         return array.flag
     if name == "shape":
-        return tuple(array.shape) if array.shape is not None else machine.pure(f"shape of {id(array)}")
+        return tuple(array.shape) if array.shape is not None else machine.pure(f"shape of {array.storage.name}", array)
     if name == "size":
         return size(array)
     if name == "ndim":

@@ -143,7 +143,7 @@ def _len(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], 
     if isinstance(value, TensorValue):
         value = value.array
     if isinstance(value, ArrayValue):
-        return value.shape[0] if value.shape else machine.pure(f"len of {id(value)}")
+        return value.shape[0] if value.shape else machine.pure(f"len of {value.storage.name}", value)
     if isinstance(value, Instance):
         found = members.class_member(machine, value.cls, "__len__")
         if found is not None:

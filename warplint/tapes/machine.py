@@ -121,7 +121,7 @@ class Machine:
         self._globals: dict[Module, Frame] = {}
         self._modules: dict[Module, ModuleValue] = {}
         self._functions: dict[tuple[int, int], Value] = {}
-        self._pure: dict[str, Unknown] = {}
+        self._pure: dict[tuple[str, int], tuple[Unknown, object]] = {}
         #: Contexts of torch functions whose backward has not run yet: pairs of class and context.
         self.pending: list[tuple[ClassValue, Value]] = []
 
@@ -269,12 +269,17 @@ class Machine:
             found = self._functions[key] = calls.define(self, definition, closure)
         return found
 
-    def pure(self, name: str) -> Unknown:
-        """The one unknown result of an external call that gives the same each time."""
-        found = self._pure.get(name)
+    def pure(self, name: str, about: object = None) -> Unknown:
+        """The one unknown result of an external call that gives the same each time (for the object ``about``).
+
+        ``name`` gets into programs, whose answers are stored: it must be the same in every run.
+        """
+        key = (name, id(about))
+        found = self._pure.get(key)
         if found is None:
-            found = self._pure[name] = Unknown(name)
-        return found
+            # the object is kept, or another could get its identity
+            found = self._pure[key] = (Unknown(name), about)
+        return found[0]
 
     def summary(self, kernel: KernelValue) -> EffectSummary | None:
         """What a kernel does to its arguments, None if that is not known."""

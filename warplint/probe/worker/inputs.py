@@ -10,11 +10,14 @@ import numpy as np
 import warp as wp
 
 from warplint.probe.worker.compat import array_class, types
+from warplint.probe.worker.extents import Extents
 from warplint.probe.worker.handles import Unsupported, group_roots, make_handle, make_texture, texture_rank
 from warplint.probe.worker.usage import Path, Usage, Use
 
 # How long arrays of structs are whose elements hold arrays of their own.
 _INSTANCES = 8
+# How many threads are launched at most where a launch has several dimensions.
+_THREADS = 64
 _FLOATS = (wp.float16, wp.float32, wp.float64)
 _INTS = (wp.int8, wp.uint8, wp.int16, wp.uint16, wp.int32, wp.uint32, wp.int64, wp.uint64)
 
@@ -84,10 +87,14 @@ def views(data: np.ndarray, prefix: str = "") -> Iterator[tuple[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Choice:
-    """What ``Any`` stands for: numbers of ``number``; parameters that are indexed become arrays if ``arrays``."""
+    """What ``Any`` stands for: numbers of ``number``; parameters that are indexed become arrays if ``arrays``.
+
+    ``kinds`` are the types of all parameters where they are known (see ``generics``).
+    """
 
     number: Any
     arrays: bool = True
+    kinds: tuple[Any, ...] | None = None
 
 
 def choices() -> list[Choice]:
@@ -145,12 +152,18 @@ class Draw:
         self.arrays: list[Any] = []
         # what arrays of structs were made from whose elements hold arrays
         self.instances: dict[int, list[Any]] = {}
+        self.extents = Extents(usage, profile)
         self.written: set[int] = set()
 
     def arguments(self, types: dict[str, Any]) -> Arguments:
         """Values for parameters of the given types, in order."""
         values = [self.value((name,), kind) for name, kind in types.items()]
-        dim = (self.profile.threads,) * self.usage.rank
+        # not too many in all: every thread costs time in every evaluation
+        most = next(size for size in range(8, 0, -1) if size**self.usage.rank <= _THREADS)
+        dim = (min(self.profile.threads, most),) * self.usage.rank
+        if self.usage.tiles and self.usage.rank > 1:
+            # the last number is often a thread's within its block, and blocks have one thread on the CPU device
+            dim = (*dim[:-1], 1)
         return Arguments(values, dim, self.leaves, self.arrays, self.written, self.keep)
 
     def value(self, path: Path, kind: Any) -> Any:
@@ -197,7 +210,7 @@ class Draw:
         if not self.profile.mixed:
             return np.full(shape, count)
         near = [int(constant) + side for constant in use.constants if constant.is_integer() for side in (0, 1)]
-        near = sorted({value for value in near if 0 <= value <= self.profile.extent})
+        near = sorted({value for value in near if 0 <= value <= self.extents.base})
         values = self.ints.integers(0, count + 2, shape)
         if near:
             values = np.where(self.ints.random(shape) < 0.6, self.ints.choice(near, shape), values)
@@ -219,7 +232,12 @@ class Draw:
             return np.where(following < min(size, 4), following, -1).reshape(shape)
         if use.offsets:
             step = max(1, min(self.profile.count - 1, 3))
-            return (np.arange(size) * step).clip(0, self.profile.extent - 1).reshape(shape)
+            return (np.arange(size) * step).clip(0, self.extents.base - 1).reshape(shape)
+        if use.begins is not None:
+            # segments that follow each other
+            step = max(1, min(self.profile.count - 1, 3))
+            place = np.arange(size) + (0 if use.begins else 1)
+            return (place * step).clip(0, self.extents.base - 1).reshape(shape)
         if use.root:
             return np.asarray(self.ints.choice([*group_roots(use.root, self.device) * 3, -1], shape))
         if use.bound and not use.index_of:
@@ -291,11 +309,6 @@ class Draw:
 
     # --- arrays ---
 
-    def shape(self, ndim: int) -> tuple[int, ...]:
-        """Extents: generous in one dimension, so that index arithmetic stays inside."""
-        extent = self.profile.extent
-        return (extent,) * ndim if ndim < 3 else (max(4, extent // 2),) * ndim
-
     def array(self, path: Path, kind: Any) -> Any:
         if array_class(kind, wp.indexedarray):
             base = self.array(path, wp.array(dtype=kind.dtype, ndim=kind.ndim))
@@ -305,7 +318,7 @@ class Draw:
             raise Unsupported(f"argument `{'.'.join(path)}` is a {type(kind).__name__}, for which no value can be made")
         if self.profile.mixed and self.usage.uses.get(path, Use()).tested and self.ints.random() < 0.5:
             return None
-        shape = self.shape(kind.ndim)
+        shape = self.extents.shape(path, kind.ndim)
         dtype = kind.dtype
         if texture_rank(dtype):
             textures = [make_texture(dtype, self.ints, self.device) for _ in range(shape[0])]

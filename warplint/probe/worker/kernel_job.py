@@ -17,6 +17,7 @@ from warplint.probe.worker import isolate
 from warplint.probe.worker.account import Account, inconclusive, may_race, through_callers
 from warplint.probe.worker.checks import repeated, silent
 from warplint.probe.worker.experiment import Experiment
+from warplint.probe.worker.generics import fitting
 from warplint.probe.worker.handles import Unsupported, group_roots
 from warplint.probe.worker.inputs import Choice, Draw, Profile, choices
 from warplint.probe.worker.loading import (
@@ -65,6 +66,7 @@ class KernelJob:
         self.deadline = self.begun + seconds
         self.check: str = self.plan["check"]
         self.overruns = 0
+        self._choices: dict[str, list[Choice]] = {}
 
     # --- the whole ---
 
@@ -164,7 +166,12 @@ class KernelJob:
         item = getattr(module, target)
         args = item.adj.args if isinstance(item, wp.Kernel) else ()
         generic = getattr(item, "is_generic", False) or (not args and bool(getattr(item, "user_templates", None)))
-        return choices() if generic else choices()[:1]
+        if not generic:
+            return choices()[:1]
+        if target not in self._choices:
+            trial = getattr(self._module(self.script, "_types"), target)
+            self._choices[target] = [*fitting(trial, double=self.check == "gradient"), *choices()]
+        return self._choices[target]
 
     def compiled(self, target: str, choice: Choice, release: bool = False) -> tuple[Any, Any]:
         """The kernel and its counting twin, compiled."""

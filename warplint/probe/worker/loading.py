@@ -74,11 +74,12 @@ def first_line(error: BaseException) -> str:
 
 def overload(kernel: Any, choice: Choice) -> Any:
     """A concrete instance of a generic kernel, with ``choice`` for every ``Any``."""
-    uses = Usage(kernel).uses
-    kinds = []
-    for argument in kernel.adj.args:
-        path = (argument.label, "[]") if types.is_array(argument.type) else (argument.label,)
-        kinds.append(concrete(argument.type, choice, uses.get(path)))
+    kinds = list(choice.kinds or ())
+    if not kinds:
+        uses = Usage(kernel).uses
+        for argument in kernel.adj.args:
+            path = (argument.label, "[]") if types.is_array(argument.type) else (argument.label,)
+            kinds.append(concrete(argument.type, choice, uses.get(path)))
     try:
         return wp.overload(kernel, kinds)
     except Exception as error:
@@ -105,7 +106,10 @@ def wrap(function: Any, choice: Choice, scratch: Path, suffix: str = "") -> Any:
     """
     overloads = list(getattr(function, "user_overloads", {}).values()) or list(function.user_templates.values())
     function = overloads[0] if overloads else function
-    kinds = {name: concrete(kind, choice) for name, kind in function.input_types.items()}
+    if choice.kinds is not None:
+        kinds = dict(zip(function.input_types, choice.kinds, strict=True))
+    else:
+        kinds = {name: concrete(kind, choice) for name, kind in function.input_types.items()}
     if _generic(function):
         instance = function.get_overload(list(kinds.values()), {})
         if instance is None:

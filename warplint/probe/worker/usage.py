@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeGuard
 
 import warp as wp
 
 from warplint.probe.worker.compat import types
+from warplint.probe.worker.extents import Top, combined
 
 #: A path into the arguments: ``("x",)`` is a parameter, ``("s", "field")`` a struct's field, ``(..., "[]")`` elements.
 Path = tuple[str, ...]
@@ -34,6 +35,8 @@ _ROOTS = {
     "mesh_query_ray_anyhit": 4,
     "mesh_query_ray_count_intersections": 3,
 }
+_SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Div: "//", ast.Mod: "%"}
+_CASTS = ("int", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 _LOADING = ("atomic_add", "atomic_sub", "atomic_min", "atomic_max", "atomic_exch", "atomic_cas")
 
 
@@ -55,6 +58,9 @@ class Use:
     handle: str | None = None
     root: str | None = None  # the node that a query starts from: in a `mesh` or a `bvh`
     tested: bool = False  # an array that may be left out: `if x:`
+    begins: bool | None = None  # where segments begin (True) or end (False) whose other end is in another array
+    # what the largest index in each dimension is made of (``extents``)
+    tops: set[tuple[int, Top]] = field(default_factory=set)
     # sources of the indices that plain stores go to
     store_sources: set[Path] = field(default_factory=set)
 
@@ -67,6 +73,7 @@ class Value:
     consumed: int = 0  # how many dimensions of the aliased array were indexed away
     sources: frozenset[Path] = frozenset()
     thread: bool = False  # comes from wp.tid()
+    top: Top | None = None  # what the largest value is made of
 
 
 NOTHING = Value()
@@ -87,7 +94,7 @@ class Usage:
         self.rank = 1
         self.tiles = False
         self._stack: list[Any] = []
-        env = {name: Value((name,), 0, frozenset([(name,)])) for name in self.types}
+        env = {name: Value((name,), 0, frozenset([(name,)]), top=("drawn", (name,))) for name in self.types}
         self._function(kernel.adj, env)
 
     def use(self, path: Path) -> Use:
@@ -190,10 +197,11 @@ class _Body:
             for argument in iterable.args:
                 self.bounds(self.value(argument))
             self.neighbours(iterable.args)
+        top = self.last(iterable)
         for target in ast.walk(node.target):
             if isinstance(target, ast.Name):
                 # what the loop variable indexes is limited by the bounds, which are not indices themselves
-                self.env[target.id] = NOTHING
+                self.env[target.id] = Value(top=top)
         self.block(node.body)
 
     def neighbours(self, arguments: list[ast.expr]) -> None:
@@ -201,9 +209,25 @@ class _Body:
         if len(arguments) < 2:
             return
         first, second = (self.value(argument) for argument in arguments[:2])
+        starts = [path for path in first.sources - second.sources if path[-1] == "[]"]
+        ends = [path for path in second.sources - first.sources if path[-1] == "[]"]
+        if len(starts) == 1 and len(ends) == 1:
+            self.usage.use(starts[0]).begins = True
+            self.usage.use(ends[0]).begins = False
         for path in first.sources & second.sources:
             if path[-1] == "[]":
                 self.usage.use(path).offsets = True
+
+    def last(self, iterable: ast.expr) -> Top | None:
+        """What the largest value of a loop variable is made of."""
+        if not isinstance(iterable, ast.Call) or self.name(iterable.func).rpartition(".")[2] != "range":
+            return None
+        arguments = iterable.args
+        if not arguments:
+            return None
+        down = len(arguments) == 3 and (self.static(arguments[2]) or 1.0) < 0.0
+        bound = self.value(arguments[0] if down or len(arguments) == 1 else arguments[1])
+        return bound.top if down else combined("-", bound.top, ("constant", 1))
 
     def bounds(self, value: Value) -> None:
         for path in value.sources:
@@ -217,7 +241,8 @@ class _Body:
             if isinstance(source, ast.Call) and self.name(source.func).endswith("tid"):
                 self.usage.rank = max(self.usage.rank, len(target.elts))
             for element in target.elts:
-                self.store(element, Value(sources=value.sources, thread=value.thread), None)
+                top = value.top if value.thread else None
+                self.store(element, Value(sources=value.sources, thread=value.thread, top=top), None)
         elif isinstance(target, ast.Subscript):
             base = self.value(target.value)
             indices = self.indices(target)
@@ -261,6 +286,8 @@ class _Body:
         use.stores = use.stores or stored
 
     def index(self, array: Path, dimension: int, value: Value) -> None:
+        if value.top is not None:
+            self.usage.use(array).tops.add((dimension, value.top))
         for path in value.sources:
             self.usage.use(path).index_of.add((array, dimension))
             if path == (*array, "[]"):
@@ -276,18 +303,21 @@ class _Body:
             return Value(array, consumed, base.sources, False)
         self.usage.use(array).loads = True
         path = (*array, "[]")
-        return Value(path, 0, frozenset([path]), False)
+        return Value(path, 0, frozenset([path]), False, ("drawn", path))
 
     def value(self, node: ast.expr | None) -> Value:
         if node is None:
             return NOTHING
         if isinstance(node, ast.Name):
-            return self.env.get(node.id, NOTHING)
+            return self.env.get(node.id) or self.constant(node)
         if isinstance(node, ast.Constant):
-            return NOTHING
+            return self.constant(node)
         if isinstance(node, ast.Attribute):
             return self.attribute(node)
         if isinstance(node, ast.Subscript):
+            extent = self.extent(node)
+            if extent is not None:
+                return extent
             base = self.value(node.value)
             indices = self.indices(node)
             array = self.array(base)
@@ -301,7 +331,8 @@ class _Body:
         if isinstance(node, ast.Compare):
             return self.compare(node)
         if isinstance(node, ast.BinOp):
-            value = join(self.value(node.left), self.value(node.right))
+            left, right = self.value(node.left), self.value(node.right)
+            value = replace(join(left, right), top=combined(_SIGNS.get(type(node.op), ""), left.top, right.top))
             if isinstance(node.op, (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)):
                 for path in value.sources:
                     self.usage.use(path).bits = True
@@ -311,6 +342,22 @@ class _Body:
             return value
         return join(*(self.value(child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)))
 
+    def constant(self, node: ast.expr) -> Value:
+        """An integer that is known."""
+        number = self.static(node)
+        return Value(top=("constant", int(number))) if number is not None and number.is_integer() else NOTHING
+
+    def extent(self, node: ast.Subscript) -> Value | None:
+        """What ``x.shape[d]`` is; None for any other subscript."""
+        if not isinstance(node.value, ast.Attribute) or node.value.attr != "shape":
+            return None
+        base = self.value(node.value.value)
+        array = self.array(base)
+        dimension = self.static(node.slice)
+        if array is None or dimension is None:
+            return NOTHING
+        return Value(top=("shape", array, base.consumed + int(dimension)))
+
     def attribute(self, node: ast.Attribute) -> Value:
         base = self.value(node.value)
         if base.alias is not None:
@@ -318,7 +365,7 @@ class _Body:
                 return NOTHING
             path = (*base.alias, node.attr)
             if self.usage.type_of(path) is not None:
-                return Value(path, 0, frozenset([path]), False)
+                return Value(path, 0, frozenset([path]), False, ("drawn", path))
         return Value(sources=base.sources, thread=base.thread)
 
     def compare(self, node: ast.Compare) -> Value:
@@ -342,7 +389,7 @@ class _Body:
         name = self.name(node.func)
         short = name.rpartition(".")[2]
         if short == "tid" and not arguments:
-            return Value(thread=True)
+            return Value(thread=True, top=("thread",))
         if short.startswith("tile"):
             self.usage.tiles = True
         target = self.resolve(node.func)
@@ -377,7 +424,18 @@ class _Body:
                 use = self.usage.use(array)
                 use.loads = use.loads or "store" not in short
                 use.stores = use.stores or "store" in short
-        return join(*arguments)
+        joined = join(*arguments)
+        array = self.array(arguments[0]) if short == "len" and arguments else None
+        if array is not None:
+            return replace(joined, top=("shape", array, arguments[0].consumed))
+        if short in _CASTS and len(arguments) == 1:
+            return replace(joined, top=arguments[0].top)
+        if short in ("min", "max") and len(arguments) == 2:
+            return replace(joined, top=combined(short, arguments[0].top, arguments[1].top))
+        if short in ("where", "clamp") and len(arguments) == 3:
+            one, two = arguments[1:] if short == "where" else (arguments[0], arguments[2])
+            return replace(joined, top=combined("max" if short == "where" else "min", one.top, two.top))
+        return joined
 
     def atomic(self, arguments: list[Value]) -> Value:
         array = self.array(arguments[0])
@@ -437,7 +495,8 @@ def _negation(node: ast.AST) -> TypeGuard[ast.UnaryOp]:
 def _merge(known: Value, value: Value) -> Value:
     if known.alias is None and value.alias is not None and not known.sources:
         return value
-    return join(known, value)
+    top = known.top if known.top == value.top else combined("max", known.top, value.top)
+    return replace(join(known, value), top=top)
 
 
 def matching(uses: dict[Path, Use], prefix: Path) -> Iterator[tuple[Path, Use]]:

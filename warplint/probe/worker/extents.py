@@ -1,0 +1,110 @@
+"""How large arrays have to be, from what bounds the indices that a kernel uses.
+
+``Usage`` notes for each index what its largest value is made of: a constant, a thread's number, another array's shape, a
+number that is drawn, sums and products of those. Here the terms are worked out for one input set.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from warplint.probe.worker.compat import types
+
+if TYPE_CHECKING:
+    from warplint.probe.worker.inputs import Profile
+    from warplint.probe.worker.usage import Path, Usage, Use
+
+#: The largest value of an integer: ``("constant", n)``, ``("thread",)``, ``("shape", path, dimension)``, ``("drawn",
+#: path)``, or an operation on two of those.
+Top = tuple[Any, ...]
+
+# Terms that grow deeper come from loops and say nothing.
+_DEEPEST = 12
+# Elements of one dimension, and of one array.
+_LONGEST = 20_000
+_MOST = 250_000
+_OPERATIONS = ("+", "-", "*", "//", "%", "min", "max")
+
+
+def combined(operation: str, one: Top | None, two: Top | None) -> Top | None:
+    """The term for an operation on two integers; None where it says nothing."""
+    if operation not in _OPERATIONS or one is None or two is None:
+        return (one or two) if operation in ("-", "min", "%") else None
+    depth = 1 + max(_depth(one), _depth(two))
+    return (operation, one, two, depth) if depth <= _DEEPEST else None
+
+
+def _depth(top: Top) -> int:
+    return int(top[3]) if len(top) == 4 else 0
+
+
+class Extents:
+    """The sizes of all arrays for one input set."""
+
+    def __init__(self, usage: Usage, profile: Profile) -> None:
+        self._usage = usage
+        self._profile = profile
+        deepest = max((_rank(kind) for kind in usage.types.values()), default=1)
+        # One extent for all dimensions: the shape of one array bounds indices into others.
+        self.base = profile.extent if deepest < 3 else max(8 if deepest == 3 else 6, profile.extent * 2 // (deepest + 1))
+        self._sizes: dict[tuple[Path, int], int] = {}
+
+    def shape(self, path: Path, ndim: int) -> tuple[int, ...]:
+        """The shape of the array at ``path``."""
+        sizes = tuple(self.size(path, dimension) for dimension in range(ndim))
+        return sizes if math.prod(sizes) <= _MOST else (self.base,) * ndim
+
+    def size(self, path: Path, dimension: int) -> int:
+        """One extent of the array at ``path``: more than any index that is known to be used there."""
+        key = (path, dimension)
+        if key not in self._sizes:
+            self._sizes[key] = self.base  # while it is asked for
+            use = self._usage.uses.get(path)
+            tops = [top for where, top in use.tops if where == dimension] if use is not None else []
+            reached = [value for top in tops if (value := self.top(top)) is not None]
+            self._sizes[key] = min(_LONGEST, max([self.base, *(value + 1 for value in reached)]))
+        return self._sizes[key]
+
+    def top(self, top: Top) -> int | None:
+        """What a term comes to."""
+        kind = top[0]
+        if kind == "constant":
+            return int(top[1])
+        if kind == "thread":
+            return self._profile.threads - 1
+        if kind == "shape":
+            return self.size(top[1], top[2])
+        if kind == "drawn":
+            return self._drawn(self._usage.uses.get(top[1]))
+        one, two = self.top(top[1]), self.top(top[2])
+        if one is None or two is None:
+            return None
+        if kind == "-":
+            # what is taken away may be little, but a constant is what it is
+            return one - two if top[2][0] == "constant" else one
+        if kind == "//":
+            return one // max(two, 1) if top[2][0] in ("constant", "shape") else one
+        if kind == "%":
+            return min(one, max(two - 1, 0))
+        return {"+": one + two, "*": one * two, "min": min(one, two), "max": max(one, two)}[kind]
+
+    def _drawn(self, use: Use | None) -> int | None:
+        """The largest integer that is drawn for such a use (``Draw.integers``)."""
+        if use is None:
+            return self._profile.limit
+        if use.chained or use.offsets or use.begins is not None:
+            return self.base - 1
+        if use.bound and not use.index_of:
+            return self._profile.count + 1
+        return self._profile.limit
+
+
+def _rank(kind: Any, depth: int = 0) -> int:
+    """The most dimensions of an array in ``kind``."""
+    if types.is_array(kind):
+        return max(int(kind.ndim), _rank(kind.dtype, depth + 1) if depth < 4 else 0)
+    variables = getattr(kind, "vars", None)
+    if isinstance(variables, dict) and depth < 4:
+        return max((_rank(variable.type, depth + 1) for variable in variables.values()), default=1)
+    return 1
