@@ -1,7 +1,7 @@
 """The devices on which labels are measured: the CPU always, and a GPU where there is one.
 
-A kernel whose reverse sweep leaves its arrays (an index read back from lost memory) would take the whole process down
-on a GPU, where a fault ends every later call. Such a kernel says so with a comment, ``# cpu only: reason``.
+What has a defect on the CPU device only (``numpy()`` is a view there), and what would end the whole process on a GPU
+(where no later call succeeds after a fault) says so with a comment, ``# cpu only: reason``.
 """
 
 from __future__ import annotations
@@ -22,5 +22,5 @@ def devices() -> list[str]:
 
 
 def runs_on(source: str, device: str) -> bool:
-    """Whether the code of a kernel may run on a device."""
+    """Whether the code of a file may run on a device."""
     return device == "cpu" or CPU_ONLY not in source

@@ -111,9 +111,18 @@ def imported(label: Label, root: Path) -> Iterator[Callable[..., Any]]:
             origin = getattr(sys.modules[name], "__file__", None) or ""
             if origin.startswith(str(root)):
                 del sys.modules[name]
+                _forget(name)
         for key, value in options.items():
             if not key.startswith("__") and getattr(wp.config, key) != value:
                 setattr(wp.config, key, value)
+
+
+def _forget(name: str) -> None:
+    """Put the options of a module of kernels back, which would hold for the next one of that name."""
+    from warp._src import context
+
+    if name in context.user_modules:
+        context.user_modules[name].options.update(context.Module(name, None).options)
 
 
 @dataclass(frozen=True, slots=True)

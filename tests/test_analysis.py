@@ -24,6 +24,9 @@ class BrokenProject:
 
     problems: tuple[()] = ()
 
+    def seen(self) -> tuple[int, int, int]:
+        return 0, 0, 0
+
     def load(self, path: Path, data: bytes | None = None) -> object:
         raise RuntimeError("the unexpected,\non two lines")
 

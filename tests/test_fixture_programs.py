@@ -9,7 +9,7 @@ import numpy as np
 import program_labels as labels
 import pytest
 import warp as wp
-from devices import devices
+from devices import devices, runs_on
 
 wp.config.quiet = True
 LABELS = labels.read_labels()
@@ -29,6 +29,8 @@ def test_every_program_is_labelled() -> None:
 @pytest.mark.parametrize("device", devices())
 @pytest.mark.parametrize("label", LABELS, ids=_name)
 def test_program(label: labels.Label, device: str, tmp_path: Path) -> None:
+    if not all(runs_on(path.read_text(), device) for path in labels.source_files(label)):
+        pytest.skip("the program says why it is for the CPU device only")
     with wp.ScopedDevice(device):
         _check(label, tmp_path)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import importlib.util
 import io
 import os
 import pathlib
@@ -19,7 +20,6 @@ import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, is_dataclass, replace
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -140,13 +140,18 @@ def _digest(path: str | Path) -> bytes:
 
 def _tools() -> list[object]:
     """What finds the facts: a change of our own code or of what it depends on forgets everything."""
-    versions: list[object] = [__version__, sys.version, sys.platform]
-    for name in ("libcst", "warp-lang"):
+    found: list[object] = [__version__, sys.version, sys.platform]
+    for name in ("libcst", "warp"):  # their versions would take longer to read than small files take to lint
         try:
-            versions.append(version(name))
-        except PackageNotFoundError:
-            versions.append(None)
-    return [*versions, state_of(Path(__file__).parent, "**/*.py"), state_of(Path(__file__).parent, "**/*.json")]
+            spec = importlib.util.find_spec(name)
+        except (ImportError, ValueError):
+            spec = None
+        if spec is not None and spec.origin is not None:
+            found.append(state_of(Path(spec.origin).parent, "__init__.py"))
+            found.append(state_of(Path(spec.origin).parent, "_version.py"))
+            found.append(state_of(Path(spec.origin).parent, "config.py"))
+    own = Path(__file__).parent
+    return [*found, state_of(own, "**/*.py"), state_of(own, "**/*.json")]
 
 
 class _Reader(pickle.Unpickler):

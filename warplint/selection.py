@@ -89,9 +89,9 @@ class RuleSelection:
 
     def asked(self, folders: Iterable[Path]) -> list[object]:
         """Whatever decides which facts of files in ``folders`` are wanted, to be compared with another run's."""
-        from warplint.catalogue.loading import built_in_folder
+        from warplint.catalogue.places import built_in_folder
 
-        found: list[object] = [self._command_line, self._warp_version()]
+        found: list[object] = [self._command_line]
         configurations: dict[Configuration, int] = {}
         for folder in folders:
             configuration = self._configurations.nearest(folder)
@@ -159,7 +159,8 @@ class RuleSelection:
     def _catalogue(self, configuration: Configuration) -> Catalogue:
         folders = configuration.folders("extend-rules")
         if folders not in self._catalogues:
-            from warplint.catalogue.loading import built_in_folder, load_catalogue
+            from warplint.catalogue.loading import load_catalogue
+            from warplint.catalogue.places import built_in_folder
 
             self._catalogues[folders], problems = load_catalogue((built_in_folder(), *folders))
             self._problems += problems

@@ -7,7 +7,8 @@ import re
 
 import pytest
 
-from warplint.catalogue.loading import built_in_folder, load_catalogue
+from warplint.catalogue.loading import load_catalogue
+from warplint.catalogue.places import built_in_folder
 from warplint.catalogue.rule import Rule
 
 CATALOGUE, PROBLEMS = load_catalogue()

@@ -14,7 +14,7 @@ import yaml
 from command import environment
 
 import warplint
-from warplint.catalogue.loading import built_in_folder
+from warplint.catalogue.places import built_in_folder
 from warplint.catalogue.rule import Rule
 from warplint.catalogue.validating import build_rule
 from warplint.settings.keys import KEYS

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from warplint.catalogue.places import built_in_folder
 from warplint.catalogue.reading import line_of, read_yaml
 from warplint.catalogue.rule import Rule
 from warplint.catalogue.validating import build_rule
@@ -26,13 +27,6 @@ class Catalogue:
             if word.upper() == rule.id or word.lower() == rule.name:
                 return rule
         return None
-
-
-def built_in_folder() -> Path:
-    """Where the rules that come with warplint are: inside the installed package, else beside it in a checkout."""
-    package = Path(__file__).resolve().parent.parent
-    installed = package / "rules"
-    return installed if installed.is_dir() else package.parent / "rules"
 
 
 def load_catalogue(

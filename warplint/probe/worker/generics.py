@@ -321,4 +321,3 @@ def _targets(node: ast.AST) -> list[ast.expr]:
 
 def _end(node: ast.stmt) -> int:
     return node.end_lineno or node.lineno
-

@@ -80,7 +80,10 @@ class Node:
 def _refines(known: Any, value: Any) -> bool:
     """Whether ``value`` is ``known`` with a size (or with a larger one: an index showed that there is more)."""
     return (
-        isinstance(known, tuple) and isinstance(value, tuple) and known[0] == value[0] and sum(value[1:]) > sum(known[1:])
+        isinstance(known, tuple)
+        and isinstance(value, tuple)
+        and known[0] == value[0]
+        and sum(value[1:]) > sum(known[1:])
     )
 
 

@@ -1,0 +1,12 @@
+"""Where rule files are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def built_in_folder() -> Path:
+    """Where the rules that come with warplint are: inside the installed package, else beside it in a checkout."""
+    package = Path(__file__).resolve().parent.parent
+    installed = package / "rules"
+    return installed if installed.is_dir() else package.parent / "rules"
