@@ -9,13 +9,14 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warplint import __version__
 from warplint.analysis import FileAnalysis, analyse_files
 from warplint.frontend import open_project
-from warplint.ir.facts import Evidence, Finding, Problem, at_least
+from warplint.ir.facts import Evidence, Fact, Finding, Problem, at_least
 from warplint.ir.spans import Location, displayed, file_and_cell
 from warplint.processes import available_cpus
 from warplint.report.model import Report
@@ -93,7 +94,9 @@ def run(options: Options, stdin: bytes | None = None, progress: Progress = lambd
     # 3. What is in them.
     progress(f"reading {len(files)} files")
     project = open_project(import_roots(named, files, configurations))
-    analyses = analyse_files(files, project, contents, options.jobs or available_cpus(), selection.wanted)
+    least = options.min_severity or ("info" if options.output_format in _FOR_PROGRAMS else "warning")
+    told = partial(_told, selection, options, configurations, least)
+    analyses = analyse_files(files, project, contents, options.jobs or available_cpus(), selection.wanted, told)
 
     # 4. What the rules make of it.
     findings = selection.findings(fact for analysis in analyses for fact in analysis.facts)
@@ -111,7 +114,6 @@ def run(options: Options, stdin: bytes | None = None, progress: Progress = lambd
 
     # 5. Whether it is so.
     clock.append(time.monotonic())
-    least = options.min_severity or ("info" if options.output_format in _FOR_PROGRAMS else "warning")
     listed = [finding for finding in findings if at_least(finding.severity, least)]
     rules = selection.rules_of(listed)
     probed = _probed(listed, rules, project, options, configurations, progress)
@@ -201,6 +203,17 @@ def _account(
     ]
     lines += [f"reading took {clock[1] - clock[0]:.2f} s", f"probing took {clock[2] - clock[1]:.2f} s"]
     return tuple(lines)
+
+
+def _told(
+    selection: RuleSelection, options: Options, configurations: Configurations, least: str, facts: Sequence[Fact]
+) -> list[Fact]:
+    """Those of ``facts`` whose findings are listed, kept in a baseline, or make the run fail."""
+    return [
+        finding.fact
+        for finding in selection.findings(facts)
+        if options.baseline is not None or at_least(finding.severity, least) or _fails(finding, options, configurations)
+    ]
 
 
 def _for_people(options: Options) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Location
-from warplint.source.project import Definition
+from warplint.source.project import Definition, Module
 from warplint.tapes import arrays, containers, launches, members, model, optimizers, tapes
 from warplint.tapes.memo import Memo
 from warplint.tapes.values import (
@@ -155,6 +155,14 @@ def _yields(function: ir.FunctionDef | ir.ClassDef) -> bool:
 is_generator = Memo(_yields)
 
 
+def _speaks_of_yield(module: Module) -> bool:
+    return "yield" in module.text
+
+
+#: Whether any function of a module may yield: where none does, not one of them is looked through.
+_has_generators = Memo(_speaks_of_yield)
+
+
 def _own_nodes(node: ir.Node) -> Iterator[ir.Node]:
     """``node`` and what is inside it, nested definitions left out."""
     if isinstance(node, (ir.FunctionDef, ir.ClassDef, ir.Lambda)):
@@ -190,7 +198,7 @@ def call_function(
         frame.cls = _class_of(machine, args[0], definition)
     from warplint.tapes.statements import Return
 
-    if "yield" in definition.module.text and is_generator(node):
+    if _has_generators(definition.module) and is_generator(node):
         if any(name.endswith("contextmanager") for name in members.decorators(machine, function)):
             return GeneratorContext(definition, frame, site)
         # All that it yields is made at once.
