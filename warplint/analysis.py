@@ -62,17 +62,18 @@ def analyse_files(
     contents: Mapping[Path, bytes],
     jobs: int,
     wanted: Wanted = lambda facts: facts,
+    told: Wanted = lambda facts: facts,
 ) -> tuple[FileAnalysis, ...]:
     """Analyse every file, in the order given.
 
-    ``contents`` stands for files that are not read from disk.
+    ``contents`` stands for files that are not read from disk. For ``told`` see ``Linted``.
     """
     jobs = jobs if len(files) >= PARALLEL_FROM else 1
     # All are loaded before any is analysed: who calls a func is looked up in all of them, in every process.
     found = _loaded(files, project, contents, jobs)
     modules = dict(_modules(found, project))
 
-    with Workers(Linted(project, wanted), jobs) as workers:
+    with Workers(Linted(project, wanted, told), jobs) as workers:
         # Tapes first: how host code uses a kernel decides what its facts mean.
         hosts = _hosts(project, modules)
         tapes = workers.each(tape_facts, hosts, lambda path: _weight(modules[path], "Tape"))
@@ -98,10 +99,12 @@ def _hosts(project: Project, modules: Mapping[Path, Module]) -> list[Path]:
 
 @dataclass(frozen=True, slots=True)
 class Linted:
-    """What the analysis of each file needs of the whole: the loaded project, and which facts are wanted."""
+    """What the analysis of each file needs of the whole: the loaded project, which facts are wanted, and which of those
+    are ``told``: the rest is only counted, and LibCST need not read where it stands."""
 
     project: Project
     wanted: Wanted = lambda facts: facts
+    told: Wanted = lambda facts: facts
 
 
 def tape_facts(linted: Linted, path: Path) -> FileAnalysis:
@@ -113,7 +116,7 @@ def tape_facts(linted: Linted, path: Path) -> FileAnalysis:
         found = linted.wanted(tuple(host.module(module)))
         return found, host.uses, tuple(host.exhausted)
 
-    return _guarded(linted.project, path, facts)
+    return _guarded(linted, path, facts)
 
 
 def kernel_facts(linted: Linted, path: Path, uses: Uses) -> FileAnalysis:
@@ -124,7 +127,7 @@ def kernel_facts(linted: Linted, path: Path, uses: Uses) -> FileAnalysis:
         found = linted.wanted(tuple(kernels.analyse(project, module, uses)))
         return tuple(reaching(fact, uses, project) for fact in found), {}, ()
 
-    return _guarded(linted.project, path, facts)
+    return _guarded(linted, path, facts)
 
 
 #: Facts, how kernels are used, and the entry points that were not followed to their end.
@@ -132,12 +135,13 @@ _Found = tuple[Sequence[Fact], Uses, "tuple[tuple[Path, str], ...]"]
 _Facts = Callable[["Project", "Module"], _Found]
 
 
-def _guarded(project: Project, path: Path, facts: _Facts) -> FileAnalysis:
+def _guarded(linted: Linted, path: Path, facts: _Facts) -> FileAnalysis:
     """What ``facts`` finds in one file. A mistake of ours costs this file only.
 
     Python's own parser is fast enough to read everything; LibCST reads the definitions that hold a fact again. Where
     it reads them otherwise, its reading counts.
     """
+    project = linted.project
     known, seen = len(project.problems), project.seen()
     inputs = Inputs()
     try:
@@ -145,7 +149,7 @@ def _guarded(project: Project, path: Path, facts: _Facts) -> FileAnalysis:
         if isinstance(module, Problem):
             return FileAnalysis(path)
         found, uses, exhausted = facts(project, module)
-        otherwise = project.read_otherwise((fact.location.path, fact.location.span.line) for fact in found)
+        otherwise = project.read_otherwise((fact.location.path, fact.location.span.line) for fact in linted.told(found))
         if otherwise:
             precise = project.precisely(otherwise)
             module = precise.load(path)

@@ -9,14 +9,14 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warplint import __version__
 from warplint.analysis import FileAnalysis, analyse_files
 from warplint.frontend import open_project
-from warplint.ir.facts import Evidence, Finding, Problem, at_least
+from warplint.ir.facts import Evidence, Fact, Finding, Problem, at_least
 from warplint.ir.spans import Location, displayed, file_and_cell
 from warplint.processes import available_cpus
 from warplint.remembering import Memory
@@ -98,10 +98,13 @@ def run(options: Options, stdin: bytes | None = None, progress: Progress = lambd
     progress(f"reading {len(files)} files")
     roots = import_roots(named, files, configurations)
     project = open_project(roots)
-    memory = _memory(options, selection, files, roots) if stdin is None else None
+    least = options.min_severity or ("info" if options.output_format in _FOR_PROGRAMS else "warning")
+    told = partial(_told, selection, options, configurations, least)
+    memory = _memory(options, selection, files, roots, least) if stdin is None else None
     remembered = memory.recall() if memory is not None else None
     if remembered is None:
-        analyses = analyse_files(files, project, contents, options.jobs or available_cpus(), selection.wanted)
+        jobs = options.jobs or available_cpus()
+        analyses = analyse_files(files, project, contents, jobs, selection.wanted, told)
         texts = _texts(analyses, project, contents)
         if memory is not None and not any(analysis.problems for analysis in analyses):
             memory.remember(analyses, project.inputs(), [path for path, text in texts.items() if _for_us(text)])
@@ -125,7 +128,6 @@ def run(options: Options, stdin: bytes | None = None, progress: Progress = lambd
 
     # 5. Whether it is so.
     clock.append(time.monotonic())
-    least = options.min_severity or ("info" if options.output_format in _FOR_PROGRAMS else "warning")
     listed = [finding for finding in findings if at_least(finding.severity, least)]
     rules = selection.rules_of(listed)
     probed = _probed(listed, rules, project, options, configurations, progress)
@@ -205,7 +207,9 @@ def _for_us(text: str) -> bool:
     return any(word in text for word in _COMMENT_WORDS)
 
 
-def _memory(options: Options, selection: RuleSelection, files: Sequence[Path], roots: Sequence[Path]) -> Memory | None:
+def _memory(
+    options: Options, selection: RuleSelection, files: Sequence[Path], roots: Sequence[Path], least: str
+) -> Memory | None:
     """What is remembered of earlier runs that were asked for the same; None where nothing is to be kept."""
     if not options.cache:
         return None
@@ -214,7 +218,8 @@ def _memory(options: Options, selection: RuleSelection, files: Sequence[Path], r
     except RuntimeError:  # nobody knows where this user is at home
         return None
     folders = dict.fromkeys(path.parent for path in files)
-    asked = (*map(str, files), *map(str, roots), *selection.asked(folders))
+    told = (least, options.min_severity, options.fail_on, options.baseline is not None)
+    asked = (told, *map(str, files), *map(str, roots), *selection.asked(folders))
     return Memory(folder.absolute() / "facts", asked)
 
 
@@ -233,6 +238,17 @@ def _account(
     ]
     lines += [f"reading took {clock[1] - clock[0]:.2f} s", f"probing took {clock[2] - clock[1]:.2f} s"]
     return tuple(lines)
+
+
+def _told(
+    selection: RuleSelection, options: Options, configurations: Configurations, least: str, facts: Sequence[Fact]
+) -> list[Fact]:
+    """Those of ``facts`` whose findings are listed, kept in a baseline, or make the run fail."""
+    return [
+        finding.fact
+        for finding in selection.findings(facts)
+        if options.baseline is not None or at_least(finding.severity, least) or _fails(finding, options, configurations)
+    ]
 
 
 def _for_people(options: Options) -> bool:

@@ -66,8 +66,19 @@ def _stays_in_script(kernel: DefinitionRef, project: Project) -> bool:
         return False
     if not re.search(rf"\blaunch(?:_tiled)?\(\s*(?:kernel\s*=\s*)?{name}\b", module.text):
         return False
-    own = module.name.rpartition(".")[2]
-    return not any(own in other.text and name in other.text for other in project.modules() if other is not module)
+    return not any(name in other.text for other in _naming(module, project))
+
+
+def _naming(module: Module, project: Project) -> tuple[Module, ...]:
+    """The other modules whose text has the last part of the name of ``module`` in it: all that can import it."""
+    key = (_naming, module.path)
+    known = project.kept.get(key)
+    if not isinstance(known, tuple):
+        own = module.name.rpartition(".")[2]
+        known = project.kept[key] = tuple(
+            other for other in project.modules() if other is not module and own in other.text
+        )
+    return known
 
 
 def _is_private(kernel: DefinitionRef, project: Project) -> bool:

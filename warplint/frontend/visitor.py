@@ -8,10 +8,11 @@ behind its decorators; a compound statement ends where its last statement does.
 from __future__ import annotations
 
 import ast
+import dataclasses
 import re
 import unicodedata
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import libcst as cst
@@ -59,7 +60,7 @@ def read(text: str, first_line: int = 1) -> tuple[ir.Stmt, ...]:
     reader = _Visitor(positions, first_line - 1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # invalid escapes are not our subject
-        wrapper.module.visit(reader)
+        reader.walk(wrapper.module)
     return reader.statements(wrapper.module.body)
 
 
@@ -91,7 +92,10 @@ def _check(text: str, first_line: int) -> None:
 
 
 class _Visitor(cst.CSTVisitor):
-    """Builds the IR node of every LibCST node when it leaves it, from those of its parts."""
+    """Builds the IR node of every LibCST node when it leaves it, from those of its parts.
+
+    It goes its own way through the tree (``walk``): LibCST's ``visit`` makes every node anew, in case a part changed.
+    """
 
     def __init__(self, positions: Any, shift: int) -> None:
         super().__init__()
@@ -165,9 +169,18 @@ class _Visitor(cst.CSTVisitor):
             return ()
         return (self._of(orelse),) if isinstance(orelse, cst.If) else self._block(orelse.body)
 
-    def on_visit(self, node: cst.CSTNode) -> bool:
-        """Whether the parts of ``node`` matter."""
-        return not isinstance(node, _NOT_ENTERED)
+    def walk(self, node: Any) -> None:
+        """Call the ``leave`` methods of everything inside ``node``, and then its own."""
+        names, leave = _WAYS.get(node.__class__) or _way(node.__class__)
+        for name in names:
+            value = getattr(node, name)
+            if isinstance(value, (list, tuple)):
+                for item in value:
+                    self.walk(item)
+            elif value is not None:
+                self.walk(value)
+        if leave is not None:
+            leave(self, node)
 
     # --- statements ---
 
@@ -607,6 +620,25 @@ def _aliases(names: Sequence[cst.ImportAlias]) -> tuple[tuple[str, str | None], 
 
 
 _NAMED_CONSTANTS = {"True": True, "False": False, "None": None}
+
+#: The way through a node of a class: its fields that can hold parts, and what is called when it is left.
+_Way = tuple[tuple[str, ...], "Callable[[_Visitor, Any], None] | None"]
+_WAYS: dict[type, _Way] = {}
+
+# Fields that hold spaces and punctuation only. The others hold nodes, text, or say that there is nothing.
+_BLANK = re.compile(r"\w*whitespace\w*|\w*lines\w*|header|footer|[lr](?:par|bracket|brace)|comma|semicolon|equal|dot")
+
+
+def _way(kind: type) -> _Way:
+    found: _Way = ((), None)
+    if issubclass(kind, cst.CSTNode) and not issubclass(kind, _NOT_ENTERED):
+        names = tuple(field.name for field in dataclasses.fields(kind) if not _BLANK.fullmatch(field.name))
+        found = (names, getattr(_Visitor, f"leave_{kind.__name__}", None))
+    elif issubclass(kind, cst.CSTNode):
+        found = ((), getattr(_Visitor, f"leave_{kind.__name__}", None))
+    _WAYS[kind] = found
+    return found
+
 
 # Nodes without parts that the IR keeps. A format string is one of them: its parts have no true places before
 # Python 3.12.

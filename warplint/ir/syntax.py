@@ -458,16 +458,36 @@ Stmt = Union[
 ]
 
 
+def _inside(node: Node) -> list[Node]:
+    found: list[Node] = []
+    names = _PARTS.get(node.__class__)
+    for name in _parts_of(node.__class__) if names is None else names:
+        value = getattr(node, name)
+        if value.__class__ is tuple:
+            found += [item for item in value if item is not None]
+        elif value is not None:
+            found.append(value)
+    return found
+
+
+#: The names of the fields that hold nodes, by the class of the node: much of an analysis goes through trees.
+_PARTS: dict[type[Node], tuple[str, ...]] = {}
+
+#: What fields are annotated with that hold no nodes.
+_NO_NODES = frozenset(
+    {"Span", "str", "int", "object", "str | None", "tuple[str, ...]", "tuple[tuple[str, str | None], ...]"}
+)
+
+
+def _parts_of(kind: type[Node]) -> tuple[str, ...]:
+    fields = dataclasses.fields(kind)
+    found = _PARTS[kind] = tuple(field.name for field in fields if field.type not in _NO_NODES)
+    return found
+
+
 def children(node: Node) -> Iterator[Node]:
     """The nodes directly inside ``node``, in the order of its fields."""
-    for name in node.__match_args__:  # the names of its fields
-        value = getattr(node, name)
-        if isinstance(value, Node):
-            yield value
-        elif isinstance(value, tuple) and not isinstance(value, Span):
-            for item in value:
-                if isinstance(item, Node):
-                    yield item
+    yield from _inside(node)
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -476,7 +496,9 @@ def walk(node: Node) -> Iterator[Node]:
     while stack:
         current = stack.pop()
         yield current
-        stack.extend(reversed(list(children(current))))
+        inside = _inside(current)
+        inside.reverse()
+        stack += inside
 
 
 def dotted(expr: Expr) -> str | None:

@@ -46,20 +46,20 @@ class Callers:
     def _find(self, target: Definition) -> Iterator[Definition]:
         seen: set[int] = {id(target.node)}
         for name in (target.node.name, *self._aliases(target)):
-            for candidate in self._decorated(name):
-                if id(candidate.node) not in seen and self._calls(candidate, name, target):
+            for candidate, lines in self._decorated(name):
+                if id(candidate.node) not in seen and self._calls(candidate, name, target, lines):
                     seen.add(id(candidate.node))
                     yield candidate
 
-    def _decorated(self, name: str) -> Iterator[Definition]:
-        """The kernels and funcs in regions that call something of that name."""
-        for module, region, _ in mentions(self._knowledge.project, name):
+    def _decorated(self, name: str) -> Iterator[tuple[Definition, list[int]]]:
+        """The kernels and funcs in regions that call something of that name, and the lines where those do."""
+        for module, region, lines in mentions(self._knowledge.project, name):
             if region.kind not in ("import", "assign") and decorated(module).search(
                 module.text, region.start, region.end
             ):
                 for candidate in module.within(region):
                     if self._knowledge.decorations.role(candidate) in ("kernel", "func"):
-                        yield candidate
+                        yield candidate, lines
 
     def _aliases(self, target: Definition) -> tuple[str, ...]:
         """The names that a func made by a factory gets where the factory is called (``shade = make_shade(...)``)."""
@@ -76,8 +76,14 @@ class Callers:
                         found.update(name for bound in node.targets for name in target_names(bound))
         return tuple(sorted(found - {target.node.name}))
 
-    def _calls(self, candidate: Definition, name: str, target: Definition) -> bool:
+    def _calls(self, candidate: Definition, name: str, target: Definition, lines: list[int]) -> bool:
+        """Whether a definition calls ``target`` by ``name``, which stands before a bracket in these ``lines`` alone."""
         for statement in candidate.node.body:
+            # The span of a definition leaves out its decorators.
+            place = statement.span
+            inner = isinstance(statement, (ir.FunctionDef, ir.ClassDef))
+            if not inner and not any(place.line <= line <= place.end_line for line in lines):
+                continue
             for node in ir.walk(statement):
                 if isinstance(node, ir.Call):
                     last = node.func.attr if isinstance(node.func, ir.Attribute) else getattr(node.func, "id", "")

@@ -39,6 +39,14 @@ _ALIASES = re.compile(
 
 def decorated(module: Module) -> re.Pattern[str]:
     """Finds the regions of a module that can hold a kernel or func: by the decorators' names, aliases included."""
+    kept, key = module.project.kept, (decorated, module)
+    found = kept.get(key)
+    if not isinstance(found, re.Pattern):
+        found = kept[key] = _decorated(module)
+    return found
+
+
+def _decorated(module: Module) -> re.Pattern[str]:
     names = {"kernel", "func", "func_grad", "func_replay", "func_native"}
     for region in module.regions:
         if region.kind in ("import", "assign"):

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Location
-from warplint.source.project import Definition
+from warplint.source.project import Definition, Module
 from warplint.tapes import arrays, containers, hostdata, launches, members, model, optimizers, tapes
+from warplint.tapes.frames import Frame, Return
 from warplint.tapes.memo import Memo
 from warplint.tapes.values import (
     ArrayValue,
@@ -34,7 +35,7 @@ from warplint.tapes.values import (
 )
 
 if TYPE_CHECKING:
-    from warplint.tapes.machine import Frame, Machine
+    from warplint.tapes.machine import Machine
 
 _KERNEL_DECORATORS = frozenset({"warp.kernel", "warp.overload"})
 _STRUCT_DECORATORS = frozenset({"warp.struct"})
@@ -155,6 +156,14 @@ def _yields(function: ir.FunctionDef | ir.ClassDef) -> bool:
 is_generator = Memo(_yields)
 
 
+def _speaks_of_yield(module: Module) -> bool:
+    return "yield" in module.text
+
+
+#: Whether any function of a module may yield: where none does, not one of them is looked through.
+_has_generators = Memo(_speaks_of_yield)
+
+
 def _own_nodes(node: ir.Node) -> Iterator[ir.Node]:
     """``node`` and what is inside it, nested definitions left out."""
     if isinstance(node, (ir.FunctionDef, ir.ClassDef, ir.Lambda)):
@@ -188,9 +197,7 @@ def call_function(
     if definition.scope and isinstance(definition.scope[-1], ir.ClassDef) and args and bound:
         frame.receiver = args[0]
         frame.cls = _class_of(machine, args[0], definition)
-    from warplint.tapes.statements import Return
-
-    if "yield" in definition.module.text and is_generator(node):
+    if _has_generators(definition.module) and is_generator(node):
         if any(name.endswith("contextmanager") for name in members.decorators(machine, function)):
             return GeneratorContext(definition, frame, site)
         # All that it yields is made at once.
@@ -218,12 +225,10 @@ def _class_of(machine: Machine, receiver: Value, definition: Definition) -> Clas
 
 def bind(machine: Machine, function: FunctionValue, args: tuple[Value, ...], keywords: dict[str, Value]) -> Frame:
     """A frame for a call, its parameters bound."""
-    from warplint.tapes.machine import Frame as NewFrame
-
     definition = function.definition
     node = definition.node
     assert isinstance(node, ir.FunctionDef)
-    frame = NewFrame(definition.module, definition.inner_scope, {}, function.closure)
+    frame = Frame(definition.module, definition.inner_scope, {}, function.closure)
     given = dict(keywords)
     spread = given.pop("*", None)
     more = given.pop("**", None)
@@ -266,11 +271,9 @@ def _default(machine: Machine, function: FunctionValue, parameter: ir.Parameter)
 
 
 def _call_lambda(machine: Machine, function: LambdaValue, args: tuple[Value, ...], keywords: dict[str, Value]) -> Value:
-    from warplint.tapes.machine import Frame as NewFrame
-
     machine.tick()
     outer = function.frame
-    frame = NewFrame(outer.module, outer.scope, {}, outer, "function", outer.cls, outer.receiver)
+    frame = Frame(outer.module, outer.scope, {}, outer, "function", outer.cls, outer.receiver)
     positional = list(args)
     for parameter in function.node.parameters:
         if parameter.kind == "*":

@@ -10,7 +10,8 @@ from warplint.ir.spans import Location, Span
 from warplint.source.project import Definition, Module, Project
 from warplint.tapes import calls, hostdata, members, tapes
 from warplint.tapes.candidates import candidates, openers, opens_tapes
-from warplint.tapes.machine import Effects, HostError, Machine, OutOfBudget
+from warplint.tapes.frames import HostError, OutOfBudget
+from warplint.tapes.machine import Effects, Machine
 from warplint.tapes.questions import Questions
 from warplint.tapes.trace import BackwardRun, Trace
 from warplint.tapes.values import BoundMethod, ClassValue, FunctionValue, Instance, Unknown, Value

@@ -28,7 +28,8 @@ from warplint.tapes.values import (
 )
 
 if TYPE_CHECKING:
-    from warplint.tapes.machine import Frame, Machine
+    from warplint.tapes.frames import Frame
+    from warplint.tapes.machine import Machine
 
 
 @dataclass(frozen=True, slots=True)

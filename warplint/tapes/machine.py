@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from warplint.ir import syntax as ir
@@ -23,10 +23,10 @@ from warplint.source.project import (
     ModuleRef,
     Project,
     Resolved,
-    Scope,
 )
 from warplint.source.project import Value as Bound
 from warplint.tapes import calls, expressions, statements
+from warplint.tapes.frames import Frame, HostError, OutOfBudget, Signal
 from warplint.tapes.questions import Questions
 from warplint.tapes.recorder import Recorder
 from warplint.tapes.values import (
@@ -47,40 +47,6 @@ MAX_DEPTH = 40
 MAX_RECURSION = 3
 #: Steps without anything that concerns arrays, after which a run is given up.
 PATIENCE = 16_000
-
-
-class OutOfBudget(Exception):
-    """The run used up its steps."""
-
-
-class HostError(Exception):
-    """The host code raised an exception."""
-
-
-@dataclass(slots=True)
-class Frame:
-    """The names of one running function, class body, comprehension or module."""
-
-    module: Module
-    scope: Scope
-    names: dict[str, Value]
-    parent: Frame | None
-    kind: str = "function"  # function | class | comprehension | module
-    cls: ClassValue | None = None
-    receiver: Value = None
-    outer: frozenset[str] = frozenset()  # names declared global or nonlocal
-    raised: bool = False  # a `raise` was passed over
-    # What a generator's `yield` does with its value; None outside generators.
-    on_yield: Callable[[Value], None] | None = None
-
-    def find(self, name: str) -> Frame | None:
-        """The frame, from here outwards, that has ``name``."""
-        frame: Frame | None = self
-        while frame is not None:
-            if name in frame.names:
-                return frame
-            frame = frame.parent
-        return None
 
 
 class Activation(NamedTuple):
@@ -135,11 +101,11 @@ class Machine:
 
     def evaluate(self, node: ir.Expr, frame: Frame) -> Value:
         """The value of an expression."""
-        return expressions.EVALUATE[node.__class__](self, node, frame)
+        return expressions.code(node, frame.module.path)(self, frame)
 
-    def execute(self, body: tuple[ir.Stmt, ...], frame: Frame) -> statements.Signal:
+    def execute(self, body: tuple[ir.Stmt, ...], frame: Frame) -> Signal:
         """Run statements; the signal says how they ended."""
-        return statements.execute(self, body, frame)
+        return statements.block(body, frame.module.path).run(self, frame)
 
     def call(
         self,
@@ -158,7 +124,7 @@ class Machine:
     def location(self, node: ir.Node, frame: Frame) -> Location:
         return Location(frame.module.path, node.span)
 
-    def run(self, definition: Definition, site: Location, frame: Frame) -> statements.Signal:
+    def run(self, definition: Definition, site: Location, frame: Frame) -> Signal:
         """Run the body of a function that was called at ``site``; the signal says how it ended."""
         node = definition.node
         self.activations.append(Activation(definition, site))
@@ -170,7 +136,7 @@ class Machine:
         elif self._last - self.budget > PATIENCE:
             raise OutOfBudget
         try:
-            return statements.execute(self, node.body, frame)
+            return statements.block(node.body, definition.module.path).run(self, frame)
         finally:
             self.activations.pop()
             self.recorder.leave()

@@ -9,6 +9,7 @@ from warplint.ir.spans import Location
 from warplint.source.bindings import Binder, binders
 from warplint.source.project import Definition
 from warplint.tapes import arrays
+from warplint.tapes.frames import Frame
 from warplint.tapes.memo import Memo
 from warplint.tapes.questions import derived
 from warplint.tapes.values import (
@@ -35,7 +36,7 @@ from warplint.tapes.values import (
 )
 
 if TYPE_CHECKING:
-    from warplint.tapes.machine import Frame, Machine
+    from warplint.tapes.machine import Machine
 
 
 # --- reading attributes ---
@@ -131,10 +132,8 @@ _bound_in = Memo(_body_names)
 
 def class_frame(machine: Machine, cls: ClassValue) -> Frame:
     """The frame in which the body of a class is evaluated."""
-    from warplint.tapes.machine import Frame as NewFrame
-
     parent = cls.closure
-    return NewFrame(cls.definition.module, cls.definition.inner_scope, dict(cls.attributes), parent, "class")
+    return Frame(cls.definition.module, cls.definition.inner_scope, dict(cls.attributes), parent, "class")
 
 
 _UNDECORATED: frozenset[str] = frozenset()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from warplint.ir import syntax as ir
 from warplint.ir.spans import Location
 from warplint.tapes import arrays, hostdata, members, operators, records
 from warplint.tapes.questions import ROUNDS
@@ -28,7 +27,7 @@ from warplint.tapes.values import (
 )
 
 if TYPE_CHECKING:
-    from warplint.tapes.machine import Frame, Machine
+    from warplint.tapes.machine import Machine
 
 
 def get_item(machine: Machine, owner: Value, index: Value, site: Location) -> Value:
@@ -228,43 +227,14 @@ def length(machine: Machine, value: Unknown) -> int | Unknown:
 # --- assignment ---
 
 
-def assign(machine: Machine, target: ir.Expr, value: Value, frame: Frame) -> None:
-    """Bind a target of any form."""
-    if target.__class__ is ir.Name:
-        if frame.outer:
-            machine.bind(target.id, value, frame)
-        else:
-            frame.names[target.id] = value
-        if value.__class__ is ArrayValue and not value.storage.name:
-            value.storage.name = target.id
-    elif isinstance(target, ir.Attribute):
-        owner = machine.evaluate(target.value, frame)
-        members.set_attribute(machine, owner, target.attr, value, machine.location(target, frame))
-    elif isinstance(target, ir.Subscript):
-        owner = machine.evaluate(target.value, frame)
-        index = machine.evaluate(target.index, frame)
-        set_item(machine, owner, index, value, machine.location(target, frame))
-    elif isinstance(target, (ir.Tuple, ir.List)):
-        _unpack(machine, target.elements, value, frame)
-    elif isinstance(target, ir.Starred):
-        assign(machine, target.value, value, frame)
-
-
-def _unpack(machine: Machine, targets: tuple[ir.Expr, ...], value: Value, frame: Frame) -> None:
+def unpacked(machine: Machine, value: Value, count: int, star: int | None) -> list[Value]:
+    """The parts of a value that is assigned to ``count`` targets, of which the one at ``star`` takes what is left."""
     known = elements(machine, value)
-    star = next((number for number, target in enumerate(targets) if isinstance(target, ir.Starred)), None)
-    if known is not None and star is not None and len(known) >= len(targets) - 1:
-        behind = len(targets) - star - 1
-        parts: list[Value] = [
-            *known[:star],
-            ListValue(known[star : len(known) - behind]),
-            *known[len(known) - behind :],
-        ]
-    elif known is not None and len(known) == len(targets):
-        parts = known
-    elif isinstance(value, Unknown):
-        parts = [value.child(("item", number)) for number in range(len(targets))]
-    else:
-        parts = [Unknown("item") for _ in targets]
-    for target, part in zip(targets, parts, strict=True):
-        assign(machine, target, part, frame)
+    if known is not None and star is not None and len(known) >= count - 1:
+        behind = len(known) - (count - star - 1)
+        return [*known[:star], ListValue(known[star:behind]), *known[behind:]]
+    if known is not None and len(known) == count:
+        return known
+    if isinstance(value, Unknown):
+        return [value.child(("item", number)) for number in range(count)]
+    return [Unknown("item") for _ in range(count)]

@@ -1,90 +1,224 @@
-"""Execution of statements."""
+"""Code of statements."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Union
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Location
 from warplint.source.bindings import target_names
 from warplint.source.project import Definition
-from warplint.tapes import contexts, expressions, hostdata, operators, sequences, shrink
+from warplint.tapes import contexts, expressions, hostdata, operators, sequences, shrink, targets
+from warplint.tapes.code import Makers, Step
+from warplint.tapes.frames import Frame, HostError, OutOfBudget, Return, Signal
 from warplint.tapes.memo import Memo
 from warplint.tapes.questions import ROUNDS
-from warplint.tapes.trace import BackwardRun
+from warplint.tapes.rounds import Rounds
 from warplint.tapes.values import GeneratorContext, ListValue, Unknown, Value
 
 if TYPE_CHECKING:
-    from warplint.tapes.machine import Frame, Machine
+    from warplint.tapes.machine import Machine
+
+_MAKERS: Makers[Step] = Makers()
 
 
-@dataclass(frozen=True, slots=True)
-class Return:
-    """A function ended with this value."""
+class Block:
+    """The statements of a block, whose code is made when it is first run."""
 
-    value: Value
+    __slots__ = ("_body", "_path", "_steps")
 
+    def __init__(self, body: tuple[ir.Stmt, ...], path: Path) -> None:
+        self._body = body
+        self._path = path
+        self._steps: list[Step] | None = None
 
-#: How a block ended: None is by its last statement.
-Signal = Union[Return, Literal["break", "continue"], None]
-
-
-def execute(machine: Machine, body: tuple[ir.Stmt, ...], frame: Frame) -> Signal:
-    """Run the statements of a block."""
-    for statement in body:
-        machine.budget -= 1
-        if machine.budget < 0:
-            machine.tick(0)
-        signal = _EXECUTE[statement.__class__](machine, statement, frame)
-        if signal is not None:
-            return signal
-    return None
-
-
-def _assign(machine: Machine, node: ir.Assign, frame: Frame) -> Signal:
-    value = machine.evaluate(node.value, frame)
-    for target in node.targets:
-        if machine.shrunk:
-            value = shrink.assigned(frame.module, target, node.value, value)
-        sequences.assign(machine, target, value, frame)
-    return None
-
-
-def _aug_assign(machine: Machine, node: ir.AugAssign, frame: Frame) -> Signal:
-    left = machine.evaluate(node.target, frame)
-    right = machine.evaluate(node.value, frame)
-    if isinstance(left, ListValue) and node.operator == "+":
-        known = sequences.elements(machine, right)
-        if known is None:
-            left.open = True
-        else:
-            left.items.extend(known)
+    def run(self, machine: Machine, frame: Frame) -> Signal:
+        """Run the statements; the signal says how the block ended."""
+        steps = self._steps
+        if steps is None:
+            steps = self._steps = [_MAKERS.make(statement, self._path) for statement in self._body]
+        for step in steps:
+            machine.budget -= 1
+            if machine.budget < 0:
+                raise OutOfBudget
+            signal = step(machine, frame)
+            if signal is not None:
+                return signal
         return None
-    if node.operator == "+" and isinstance(right, Unknown) and right.sources:
-        machine.recorder.summed(right.sources, machine.location(node, frame))
-    hostdata.note_change(machine, left, machine.location(node, frame))
-    result = operators.binary(machine, node.operator, left, right)
-    if result.__class__ is Unknown and node.operator in ("*", "/"):
-        hostdata.note_multiple(machine, left, right, machine.location(node, frame))
-    sequences.assign(machine, node.target, result, frame)
-    return None
 
 
-def _ann_assign(machine: Machine, node: ir.AnnAssign, frame: Frame) -> Signal:
-    if node.value is not None:
-        value = machine.evaluate(node.value, frame)
+_BLOCKS: Makers[Block] = Makers()
+_BLOCKS.register({tuple: Block})
+#: The code of a block in the file at a path.
+block = _BLOCKS.of
+
+
+# --- simple statements ---
+
+
+def _assign(node: ir.Assign, path: Path) -> Step:
+    inner = expressions.make(node.value, path)
+    binds = [(target, targets.make(target, path)) for target in node.targets]
+
+    def run(machine: Machine, frame: Frame) -> Signal:
+        value = inner(machine, frame)
+        for target, bind in binds:
+            if machine.shrunk:
+                value = shrink.assigned(frame.module, target, node.value, value)
+            bind(machine, value, frame)
+        return None
+
+    return run
+
+
+def _aug_assign(node: ir.AugAssign, path: Path) -> Step:
+    operator, site = node.operator, Location(path, node.span)
+    before, inner = expressions.make(node.target, path), expressions.make(node.value, path)
+    bind, scales = targets.make(node.target, path), operator in ("*", "/")
+
+    def run(machine: Machine, frame: Frame) -> Signal:
+        left = before(machine, frame)
+        right = inner(machine, frame)
+        if isinstance(left, ListValue) and operator == "+":
+            known = sequences.elements(machine, right)
+            if known is None:
+                left.open = True
+            else:
+                left.items.extend(known)
+            return None
+        if operator == "+" and isinstance(right, Unknown) and right.sources:
+            machine.recorder.summed(right.sources, site)
+        hostdata.note_change(machine, left, site)
+        result = operators.binary(machine, operator, left, right)
+        if scales and result.__class__ is Unknown:
+            hostdata.note_multiple(machine, left, right, site)
+        bind(machine, result, frame)
+        return None
+
+    return run
+
+
+def _ann_assign(node: ir.AnnAssign, path: Path) -> Step:
+    written = node.value
+    if written is None:
+        return _nothing
+    inner, bind = expressions.make(written, path), targets.make(node.target, path)
+
+    def run(machine: Machine, frame: Frame) -> Signal:
+        value = inner(machine, frame)
         if machine.shrunk:
-            value = shrink.assigned(frame.module, node.target, node.value, value)
-        sequences.assign(machine, node.target, value, frame)
+            value = shrink.assigned(frame.module, node.target, written, value)
+        bind(machine, value, frame)
+        return None
+
+    return run
+
+
+def _expression(node: ir.ExprStmt, path: Path) -> Step:
+    if isinstance(node.value, ir.Constant):
+        return _nothing
+    return _evaluated(node.value, path)
+
+
+def _assert(node: ir.Assert, path: Path) -> Step:
+    return _evaluated(node.test, path)
+
+
+def _evaluated(node: ir.Expr, path: Path) -> Step:
+    inner = expressions.make(node, path)
+
+    def run(machine: Machine, frame: Frame) -> Signal:
+        inner(machine, frame)
+        return None
+
+    return run
+
+
+def _nothing(machine: Machine, frame: Frame) -> Signal:
     return None
 
 
-def _expression(machine: Machine, node: ir.ExprStmt, frame: Frame) -> Signal:
-    if not isinstance(node.value, ir.Constant):
-        machine.evaluate(node.value, frame)
-    return None
+def _pass(node: ir.Stmt, path: Path) -> Step:
+    return _nothing
+
+
+def _delete(node: ir.Delete, path: Path) -> Step:
+    names = [name for target in node.targets for name in target_names(target)]
+
+    def run(machine: Machine, frame: Frame) -> Signal:
+        for name in names:
+            frame.names.pop(name, None)
+        return None
+
+    return run
+
+
+def _global(node: ir.Global, path: Path) -> Step:
+    names = frozenset(node.names)
+
+    def run(machine: Machine, frame: Frame) -> Signal:
+        frame.outer |= names
+        return None
+
+    return run
+
+
+def _import(node: ir.Import | ir.ImportFrom, path: Path) -> Step:
+    plain = isinstance(node, ir.Import)
+    names = [alias or (name.partition(".")[0] if plain else name) for name, alias in node.names if name != "*"]
+
+    def run(machine: Machine, frame: Frame) -> Signal:
+        for name in names:
+            found = machine.project.resolve(frame.module, ir.Name(node.span, name), frame.scope)
+            frame.names[name] = machine.resolved(found, name)
+        return None
+
+    return run
+
+
+def _definition(node: ir.FunctionDef | ir.ClassDef, path: Path) -> Step:
+    def run(machine: Machine, frame: Frame) -> Signal:
+        closure = None if frame.kind == "module" else frame
+        definition = Definition(frame.module, node, frame.scope)
+        frame.names[node.name] = machine.definition_value(definition, closure)
+        return None
+
+    return run
+
+
+# --- jumps ---
+
+
+def _return(node: ir.Return, path: Path) -> Step:
+    if node.value is None:
+        nothing = Return(None)
+        return lambda machine, frame: nothing
+    inner = expressions.make(node.value, path)
+    return lambda machine, frame: Return(inner(machine, frame))
+
+
+def _raise(node: ir.Raise, path: Path) -> Step:
+    def run(machine: Machine, frame: Frame) -> Signal:
+        if machine.handlers:
+            raise HostError
+        # Nobody handles the error, so in a program that works it does not happen: a condition was taken wrongly.
+        frame.raised = True
+        return None
+
+    return run
+
+
+def _break(node: ir.Break, path: Path) -> Step:
+    return lambda machine, frame: "break"
+
+
+def _continue(node: ir.Continue, path: Path) -> Step:
+    return lambda machine, frame: "continue"
+
+
+# --- conditions ---
 
 
 def leaves(body: tuple[ir.Stmt, ...]) -> bool:
@@ -92,14 +226,19 @@ def leaves(body: tuple[ir.Stmt, ...]) -> bool:
     return bool(body) and isinstance(body[-1], (ir.Raise, ir.Return, ir.Continue, ir.Break))
 
 
-def _if(machine: Machine, node: ir.If, frame: Frame) -> Signal:
-    test = expressions.evaluate(machine, node.test, frame)
-    taken = operators.known_truth(test)
-    if taken is None:
-        default = not leaves(node.body) or leaves(node.orelse)
-        site = machine.location(node.test, frame)
-        taken = expressions.truth(machine, test, site, default, matters=_matters(node))
-    return execute(machine, node.body if taken else node.orelse, frame)
+def _if(node: ir.If, path: Path) -> Step:
+    test, site = expressions.make(node.test, path), Location(path, node.test.span)
+    body, orelse = Block(node.body, path), Block(node.orelse, path)
+    default = not leaves(node.body) or leaves(node.orelse)
+
+    def run(machine: Machine, frame: Frame) -> Signal:
+        value = test(machine, frame)
+        taken = operators.known_truth(value)
+        if taken is None:
+            taken = expressions.truth(machine, value, site, default, matters=_matters(node))
+        return body.run(machine, frame) if taken else orelse.run(machine, frame)
+
+    return run
 
 
 _IDLE = frozenset({"print", "format", "info", "debug", "warning", "warn", "error", "synchronize", "append", "join"})
@@ -125,265 +264,202 @@ def _tail(function: ir.Expr) -> str:
     return function.id if isinstance(function, ir.Name) else ""
 
 
-#: Steps of loops that leave no trace, after which such a loop is left: as many as this where there were none before in
-#: the run, fewer and fewer after that, and never fewer than the second number.
-_IDLE_STEPS = 1000
-_FEWEST_IDLE_STEPS = 60
-#: Steps of a loop outside every tape, after which it is left in a run with smaller counts.
-_FORWARD_STEPS = 1500
+def _match(node: ir.Match, path: Path) -> Step:
+    subject = expressions.make(node.subject, path)
+    cases = [(case.names, Location(path, case.span), Block(case.body, path)) for case in node.cases]
+
+    def run(machine: Machine, frame: Frame) -> Signal:
+        subject(machine, frame)
+        for number, (names, site, body) in enumerate(cases, 1):
+            if number == len(cases) or machine.questions.truth(Unknown("case"), site, True):
+                for name in names:
+                    machine.bind(name, Unknown(name), frame)
+                return body.run(machine, frame)
+        return None
+
+    return run
 
 
-class _Rounds:
-    """Decides when a loop has gone on for long enough."""
-
-    def __init__(self, machine: Machine) -> None:
-        self._machine = machine
-        self._records = len(machine.recorder.trace.records)
-        self._budget = machine.budget
-        self._idle = machine.idle
-
-    def enough(self, done: int) -> bool:
-        """Whether to stop after ``done`` rounds."""
-        if done < ROUNDS:
-            return False
-        records = self._machine.recorder.trace.records
-        spent = self._budget - self._machine.budget
-        if len(records) == self._records:
-            # host code that has nothing to do with arrays
-            return spent > max(_FEWEST_IDLE_STEPS, _IDLE_STEPS - self._machine.idle // 2)
-        if any(isinstance(record, BackwardRun) for record in records[self._records :]):
-            return True  # each round is a tape of its own: three of them show all that repeats
-        if self._machine.shrunk and not self._machine.recorder.tapes and spent > _FORWARD_STEPS:
-            return True  # a forward pass that is only repeated: no tape sees it
-        if done >= expressions.MAX_ROUNDS or spent > self._budget // 2:
-            self._machine.cut = True
-            return True
-        return False
-
-    def finish(self) -> None:
-        """The loop was left: if it did nothing with arrays, its steps count as idle."""
-        machine = self._machine
-        if len(machine.recorder.trace.records) == self._records:
-            machine.idle = self._idle + self._budget - machine.budget
+# --- loops ---
 
 
-def _for(machine: Machine, node: ir.For, frame: Frame) -> Signal:
-    items, exact = sequences.rounds(machine, machine.evaluate(node.iterable, frame))
-    limit = _Rounds(machine)
-    recorder = machine.recorder
-    recorder.begin_loop()
-    depth = recorder.depth
-    broken = False
-    try:
-        for number, item in enumerate(items):
-            if limit.enough(number):
-                break
-            machine.tick()
-            recorder.round(number)
-            sequences.assign(machine, node.target, item, frame)
-            signal = execute(machine, node.body, frame)
-            if signal == "break":
-                broken = True
-                break
-            if isinstance(signal, Return):
-                return signal
-    finally:
-        recorder.restore((depth[0], depth[1]))
-        recorder.end_loop()
-        limit.finish()
-    return None if broken else execute(machine, node.orelse, frame)
+def _for(node: ir.For, path: Path) -> Step:
+    iterable, target = expressions.make(node.iterable, path), targets.make(node.target, path)
+    body, orelse = Block(node.body, path), Block(node.orelse, path)
 
-
-def _while(machine: Machine, node: ir.While, frame: Frame) -> Signal:
-    limit = _Rounds(machine)
-    recorder = machine.recorder
-    recorder.begin_loop()
-    depth = recorder.depth
-    broken = False
-    number = unknown = 0
-    try:
-        while not limit.enough(number):
-            machine.tick()
-            recorder.round(number)
-            known = operators.known_truth(machine.evaluate(node.test, frame))
-            if known is False:
-                break
-            endless = isinstance(node.test, ir.Constant)
-            if known is None or endless:
-                unknown += 1
-                if unknown > ROUNDS:
+    def run(machine: Machine, frame: Frame) -> Signal:
+        items, _ = sequences.rounds(machine, iterable(machine, frame))
+        limit = Rounds(machine)
+        recorder = machine.recorder
+        recorder.begin_loop()
+        depth = recorder.depth
+        broken = False
+        try:
+            for number, item in enumerate(items):
+                if limit.enough(number):
                     break
-            number += 1
-            signal = execute(machine, node.body, frame)
-            if signal == "break":
-                broken = True
-                break
-            if isinstance(signal, Return):
-                return signal
-    finally:
-        recorder.restore((depth[0], depth[1]))
-        recorder.end_loop()
-        limit.finish()
-    return None if broken else execute(machine, node.orelse, frame)
+                machine.tick()
+                recorder.round(number)
+                target(machine, item, frame)
+                signal = body.run(machine, frame)
+                if signal == "break":
+                    broken = True
+                    break
+                if isinstance(signal, Return):
+                    return signal
+        finally:
+            recorder.restore(depth)
+            recorder.end_loop()
+            limit.finish()
+        return None if broken else orelse.run(machine, frame)
+
+    return run
 
 
-def _with(machine: Machine, node: ir.With, frame: Frame) -> Signal:
-    return _with_items(machine, node, 0, frame)
+def _while(node: ir.While, path: Path) -> Step:
+    test, endless = expressions.make(node.test, path), isinstance(node.test, ir.Constant)
+    body, orelse = Block(node.body, path), Block(node.orelse, path)
+
+    def run(machine: Machine, frame: Frame) -> Signal:
+        limit = Rounds(machine)
+        recorder = machine.recorder
+        recorder.begin_loop()
+        depth = recorder.depth
+        broken = False
+        number = unknown = 0
+        try:
+            while not limit.enough(number):
+                machine.tick()
+                recorder.round(number)
+                known = operators.known_truth(test(machine, frame))
+                if known is False:
+                    break
+                if known is None or endless:
+                    unknown += 1
+                    if unknown > ROUNDS:
+                        break
+                number += 1
+                signal = body.run(machine, frame)
+                if signal == "break":
+                    broken = True
+                    break
+                if isinstance(signal, Return):
+                    return signal
+        finally:
+            recorder.restore(depth)
+            recorder.end_loop()
+            limit.finish()
+        return None if broken else orelse.run(machine, frame)
+
+    return run
 
 
-def _with_items(machine: Machine, node: ir.With, position: int, frame: Frame) -> Signal:
-    if position == len(node.items):
-        return execute(machine, node.body, frame)
-    item = node.items[position]
-    value = machine.evaluate(item.context, frame)
-    site = machine.location(item.context, frame)
-    if isinstance(value, GeneratorContext):
-        return _with_generator(machine, node, position, value, frame)
-    entered = contexts.enter(machine, value, site)
-    if item.target is not None:
-        sequences.assign(machine, item.target, entered.result, frame)
-    try:
-        return _with_items(machine, node, position + 1, frame)
-    finally:
-        contexts.leave(machine, entered, site)
+# --- contexts and errors ---
 
 
-def _with_generator(machine: Machine, node: ir.With, position: int, manager: GeneratorContext, frame: Frame) -> Signal:
-    """The body of the manager's function runs, and at its ``yield`` the body of the ``with`` statement."""
-    signals: list[Signal] = []
-    definition = manager.definition
+def _with(node: ir.With, path: Path) -> Step:
+    items = [
+        (
+            expressions.make(item.context, path),
+            None if item.target is None else targets.make(item.target, path),
+            Location(path, item.context.span),
+        )
+        for item in node.items
+    ]
+    body = Block(node.body, path)
 
-    def body(value: Value) -> None:
-        target = node.items[position].target
-        with machine.suspended():
+    def run(machine: Machine, frame: Frame, position: int = 0) -> Signal:
+        if position == len(items):
+            return body.run(machine, frame)
+        context, target, site = items[position]
+
+        def go_on(result: Value) -> Signal:
             if target is not None:
-                sequences.assign(machine, target, value, frame)
-            signals.append(_with_items(machine, node, position + 1, frame))
+                target(machine, result, frame)
+            return run(machine, frame, position + 1)
 
-    manager.frame.on_yield = body
-    machine.run(definition, manager.site, manager.frame)
+        value = context(machine, frame)
+        if isinstance(value, GeneratorContext):
+            return _in_generator(machine, value, go_on)
+        entered = contexts.enter(machine, value, site)
+        if target is not None:
+            target(machine, entered.result, frame)
+        try:
+            return run(machine, frame, position + 1)
+        finally:
+            contexts.leave(machine, entered, site)
+
+    return run
+
+
+def _in_generator(machine: Machine, manager: GeneratorContext, body: Callable[[Value], Signal]) -> Signal:
+    """The body of the manager's function runs, and at its ``yield`` the ``body`` of the ``with`` statement."""
+    signals: list[Signal] = []
+
+    def at_yield(value: Value) -> None:
+        with machine.suspended():
+            signals.append(body(value))
+
+    manager.frame.on_yield = at_yield
+    machine.run(manager.definition, manager.site, manager.frame)
     return signals[0] if signals else None
 
 
-def _try(machine: Machine, node: ir.Try, frame: Frame) -> Signal:
-    from warplint.tapes.machine import HostError
+def _try(node: ir.Try, path: Path) -> Step:
+    body, orelse, final = (Block(part, path) for part in (node.body, node.orelse, node.final))
+    # Which handler it would be, nobody knows: the first stands for all.
+    handler = Block(node.handlers[0].body, path) if node.handlers else None
+    error = node.handlers[0].name if node.handlers else None
 
-    depth = machine.recorder.depth
-    signal: Signal = None
-    around = machine.handlers
-    machine.handlers += bool(node.handlers)
-    try:
-        signal = execute(machine, node.body, frame)
-        machine.handlers = around
-        if signal is None:
-            signal = execute(machine, node.orelse, frame)
-    except HostError:
-        machine.handlers = around
-        machine.recorder.restore(depth)
-        if not node.handlers:
-            execute(machine, node.final, frame)
-            raise
-        handler = node.handlers[0]
-        if handler.name is not None:
-            machine.bind(handler.name, Unknown("error"), frame)
-        signal = execute(machine, handler.body, frame)
-    final = execute(machine, node.final, frame)
-    return signal if final is None else final
+    def run(machine: Machine, frame: Frame) -> Signal:
+        depth = machine.recorder.depth
+        signal: Signal = None
+        around = machine.handlers
+        machine.handlers += handler is not None
+        try:
+            signal = body.run(machine, frame)
+            machine.handlers = around
+            if signal is None:
+                signal = orelse.run(machine, frame)
+        except HostError:
+            machine.handlers = around
+            machine.recorder.restore(depth)
+            if handler is None:
+                final.run(machine, frame)
+                raise
+            if error is not None:
+                machine.bind(error, Unknown("error"), frame)
+            signal = handler.run(machine, frame)
+        ended = final.run(machine, frame)
+        return signal if ended is None else ended
 
-
-def _match(machine: Machine, node: ir.Match, frame: Frame) -> Signal:
-    machine.evaluate(node.subject, frame)
-    for case in node.cases:
-        site = Location(frame.module.path, case.span)
-        if case is node.cases[-1] or machine.questions.truth(Unknown("case"), site, True):
-            for name in case.names:
-                machine.bind(name, Unknown(name), frame)
-            return execute(machine, case.body, frame)
-    return None
+    return run
 
 
-def _return(machine: Machine, node: ir.Return, frame: Frame) -> Signal:
-    return Return(None if node.value is None else machine.evaluate(node.value, frame))
-
-
-def _raise(machine: Machine, node: ir.Raise, frame: Frame) -> Signal:
-    from warplint.tapes.machine import HostError
-
-    if machine.handlers:
-        raise HostError
-    # Nobody handles the error, so in a program that works it does not happen: a condition was taken wrongly.
-    frame.raised = True
-    return None
-
-
-def _nothing(machine: Machine, node: ir.Stmt, frame: Frame) -> Signal:
-    return None
-
-
-def _assert(machine: Machine, node: ir.Assert, frame: Frame) -> Signal:
-    machine.evaluate(node.test, frame)
-    return None
-
-
-def _delete(machine: Machine, node: ir.Delete, frame: Frame) -> Signal:
-    for target in node.targets:
-        for name in target_names(target):
-            frame.names.pop(name, None)
-    return None
-
-
-def _break(machine: Machine, node: ir.Break, frame: Frame) -> Signal:
-    return "break"
-
-
-def _continue(machine: Machine, node: ir.Continue, frame: Frame) -> Signal:
-    return "continue"
-
-
-def _global(machine: Machine, node: ir.Global, frame: Frame) -> Signal:
-    frame.outer |= frozenset(node.names)
-    return None
-
-
-def _import(machine: Machine, node: ir.Import | ir.ImportFrom, frame: Frame) -> Signal:
-    for name, alias in node.names:
-        if name == "*":
-            continue
-        bound = alias or (name.partition(".")[0] if isinstance(node, ir.Import) else name)
-        found = machine.project.resolve(frame.module, ir.Name(node.span, bound), frame.scope)
-        frame.names[bound] = machine.resolved(found, bound)
-    return None
-
-
-def _definition(machine: Machine, node: ir.FunctionDef | ir.ClassDef, frame: Frame) -> Signal:
-    closure = None if frame.kind == "module" else frame
-    definition = Definition(frame.module, node, frame.scope)
-    frame.names[node.name] = machine.definition_value(definition, closure)
-    return None
-
-
-_EXECUTE: dict[type, Callable[[Any, Any, Any], Signal]] = {
-    ir.Assign: _assign,
-    ir.AugAssign: _aug_assign,
-    ir.AnnAssign: _ann_assign,
-    ir.ExprStmt: _expression,
-    ir.If: _if,
-    ir.For: _for,
-    ir.While: _while,
-    ir.With: _with,
-    ir.Try: _try,
-    ir.Match: _match,
-    ir.Return: _return,
-    ir.Raise: _raise,
-    ir.Assert: _assert,
-    ir.Delete: _delete,
-    ir.Break: _break,
-    ir.Continue: _continue,
-    ir.Pass: _nothing,
-    ir.Global: _global,
-    ir.Import: _import,
-    ir.ImportFrom: _import,
-    ir.FunctionDef: _definition,
-    ir.ClassDef: _definition,
-    ir.TypeAlias: _nothing,
-}
+_MAKERS.register(
+    {
+        ir.Assign: _assign,
+        ir.AugAssign: _aug_assign,
+        ir.AnnAssign: _ann_assign,
+        ir.ExprStmt: _expression,
+        ir.If: _if,
+        ir.For: _for,
+        ir.While: _while,
+        ir.With: _with,
+        ir.Try: _try,
+        ir.Match: _match,
+        ir.Return: _return,
+        ir.Raise: _raise,
+        ir.Assert: _assert,
+        ir.Delete: _delete,
+        ir.Break: _break,
+        ir.Continue: _continue,
+        ir.Pass: _pass,
+        ir.Global: _global,
+        ir.Import: _import,
+        ir.ImportFrom: _import,
+        ir.FunctionDef: _definition,
+        ir.ClassDef: _definition,
+        ir.TypeAlias: _pass,
+    }
+)

@@ -3,51 +3,51 @@
 from __future__ import annotations
 
 import ast
+from pathlib import Path
 from typing import TYPE_CHECKING, Union
 
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Span
-from warplint.tapes.memo import Memo
+from warplint.tapes.code import Code
+from warplint.tapes.frames import Frame
 from warplint.tapes.values import Unknown, Value
 
 if TYPE_CHECKING:
     from warplint.source.project import Module
-    from warplint.tapes.machine import Frame, Machine
+    from warplint.tapes.machine import Machine
 
 _OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%"}
 #: What is written between the expressions, or an expression and the format that is wanted of it.
 _Part = Union[str, tuple[ir.Expr, str]]
 
 
-def evaluate(machine: Machine, node: ir.Format, frame: Frame) -> Value:
+def make(node: ir.Format, path: Path) -> Code:
     """The text of an f-string; unknown where it holds anything but names, attributes, items and arithmetic of numbers
     and texts."""
-    parts = _parts(node, frame.module)
-    if parts is None:
-        return Unknown("text")
-    made: list[str] = []
-    for part in parts:
-        if isinstance(part, str):
-            made.append(part)
-            continue
-        value = machine.evaluate(part[0], frame)
-        if not isinstance(value, (str, int, float)):
+
+    known: list[list[_Part] | None] = []  # what was read, once it was
+
+    def run(machine: Machine, frame: Frame) -> Value:
+        if not known:
+            known.append(_read(node.span, _written(node.span, frame.module)))
+        parts = known[0]
+        if parts is None:
             return Unknown("text")
-        try:
-            made.append(format(value, part[1]))
-        except ValueError:
-            return Unknown("text")
-    return "".join(made)
+        made: list[str] = []
+        for part in parts:
+            if isinstance(part, str):
+                made.append(part)
+                continue
+            value = machine.evaluate(part[0], frame)
+            if not isinstance(value, (str, int, float)):
+                return Unknown("text")
+            try:
+                made.append(format(value, part[1]))
+            except ValueError:
+                return Unknown("text")
+        return "".join(made)
 
-
-_known: Memo[ir.Format, dict[str, list[_Part] | None]] = Memo(lambda node: {})
-
-
-def _parts(node: ir.Format, module: Module) -> list[_Part] | None:
-    known = _known(node)
-    if "parts" not in known:
-        known["parts"] = _read(node.span, _written(node.span, module))
-    return known["parts"]
+    return run
 
 
 def _written(span: Span, module: Module) -> str:

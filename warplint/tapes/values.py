@@ -17,7 +17,7 @@ from warplint.ir.spans import Location
 from warplint.source.project import Definition, Module
 
 if TYPE_CHECKING:
-    from warplint.tapes.machine import Frame
+    from warplint.tapes.frames import Frame
 
 #: What an operation on an unknown value was, so that equal questions get equal answers.
 Origin = tuple[object, ...]
