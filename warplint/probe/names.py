@@ -183,9 +183,7 @@ class Names(abc.ABC):
             f"a constant is made by {_article(type(expr).__name__.lower())} expression, which would have to be run"
         )
 
-    def _recorded(
-        self, call: ir.Call, place: Place, edits: list[Edit], local: set[str] | frozenset[str]
-    ) -> bool:
+    def _recorded(self, call: ir.Call, place: Place, edits: list[Edit], local: set[str] | frozenset[str]) -> bool:
         """Whether ``call`` makes a record: an object of a class of the project that has nothing but named fields."""
         if not isinstance(call.func, (ir.Name, ir.Attribute)):
             return False

@@ -1,7 +1,7 @@
 """How large arrays have to be, from what bounds the indices that a kernel uses.
 
-``Usage`` notes for each index what its largest value is made of: a constant, a thread's number, another array's shape, a
-number that is drawn, sums and products of those. Here the terms are worked out for one input set.
+``Usage`` notes for each index what its largest value is made of: a constant, a thread's number, another array's shape,
+a number that is drawn, sums and products of those. Here the terms are worked out for one input set.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ class Extents:
         self._profile = profile
         deepest = max((_rank(kind) for kind in usage.types.values()), default=1)
         # One extent for all dimensions: the shape of one array bounds indices into others.
-        self.base = profile.extent if deepest < 3 else max(8 if deepest == 3 else 6, profile.extent * 2 // (deepest + 1))
+        self.base = (
+            profile.extent if deepest < 3 else max(8 if deepest == 3 else 6, profile.extent * 2 // (deepest + 1))
+        )
         self._sizes: dict[tuple[Path, int], int] = {}
 
     def shape(self, path: Path, ndim: int) -> tuple[int, ...]:
