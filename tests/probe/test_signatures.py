@@ -95,7 +95,7 @@ _RIGHT = {
         "p: wp.array(dtype=wp.vec3), volume: wp.uint64",
         "wp.volume_sample_f(volume, p[i] * 0.3, wp.Volume.LINEAR)",
     ),
-    "hash_grids": ("x: wp.array(dtype=float), grid: wp.uint64", "x[i] * float(wp.hash_grid_point_id(grid, 0))"),
+    "hash_grids": ("x: wp.array(dtype=float), grid: wp.uint64", "x[i] * float(wp.hash_grid_point_id(grid, i))"),
     "bvhs": (
         "x: wp.array(dtype=float), tree: wp.uint64",
         "x[i] * float(wp.where(wp.bvh_get_group_root(tree, 0) >= -1, 2, 3))",

@@ -98,7 +98,8 @@ class Extents:
         if use.chained or use.offsets or use.begins is not None:
             return self.base - 1
         if use.bound and not use.index_of:
-            return self._profile.count + 1
+            # counts that are larger than arrays are drawn on purpose, for kernels that see to that
+            return min(self._profile.count + 1, self.base)
         return self._profile.limit
 
 

@@ -383,7 +383,7 @@ class _Body:
                         self.usage.use(path).constants.add(constant)
                         if ordered and constant.is_integer():
                             self.usage.use(path).sides.add(int(constant) - 1)
-                    elif value.thread:
+                    elif value.thread and ordered:
                         self.usage.use(path).bound = True
         return join(*values)
 
