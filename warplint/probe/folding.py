@@ -24,6 +24,12 @@ _STEPS = 500
 _DEEPEST = 8
 _LARGEST = 1 << 64
 
+_UNARY: dict[str, Callable[[Any], Any]] = {
+    "-": operator.neg,
+    "+": operator.pos,
+    "~": operator.invert,
+    "not": operator.not_,
+}
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
     "-": operator.sub,
@@ -107,10 +113,7 @@ class Folding:
             if isinstance(expr, (ir.Name, ir.Attribute)):
                 return self._named(expr, module, scope)
             if isinstance(expr, ir.Unary):
-                inner = of(expr.operand)
-                return {"-": operator.neg, "+": operator.pos, "~": operator.invert, "not": operator.not_}[
-                    expr.operator
-                ](inner)
+                return _UNARY[expr.operator](of(expr.operand))
             if isinstance(expr, ir.Binary) and expr.operator in _BINARY:
                 return _plain(_BINARY[expr.operator](_small(of(expr.left)), _small(of(expr.right))))
             if isinstance(expr, ir.Compare):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -454,17 +455,17 @@ class Names(abc.ABC):
     def _bound(self, name: str, place: Place) -> tuple[ir.FunctionDef | ir.Expr, int | None, Scope] | None:
         """What binds ``name`` in the innermost function around ``place`` that binds it, and the scope of that."""
         for depth in range(len(place.scope), 0, -1):
-            holder = place.scope[depth - 1]
+            holder, scope = place.scope[depth - 1], place.scope[:depth]
             if not isinstance(holder, ir.FunctionDef) or not bound_names(holder).get(name):
                 continue
-            found = factories.bound_in(holder, name, lambda test, depth=depth: self._decided(test, place, depth))
-            return (*found, place.scope[:depth]) if found is not None else None
+            found = factories.bound_in(holder, name, functools.partial(self._decided, replace(place, scope=scope)))
+            return (*found, scope) if found is not None else None
         return None
 
-    def _decided(self, test: ir.Expr, place: Place, depth: int) -> bool | None:
+    def _decided(self, place: Place, test: ir.Expr) -> bool | None:
         """Whether a condition in a factory holds: parameters are what was passed, or their defaults."""
         try:
-            return bool(self._folded(test, replace(place, scope=place.scope[:depth])))
+            return bool(self._folded(test, place))
         except Unfolded:
             return None
 
