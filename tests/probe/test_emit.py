@@ -99,7 +99,7 @@ def _printed(script: str, folder: Path) -> tuple[float, float]:
             else []
         )
     }
-    assert modules <= {"warp", "numpy"}
+    assert modules <= {"warp", "numpy", "typing"}
     path = folder / "script.py"
     path.write_text(script)
     ran = subprocess.run([sys.executable, "-I", str(path)], capture_output=True, text=True, check=False, cwd=folder)

@@ -77,7 +77,6 @@ _RIGHT = {
         "d: wp.array4d(dtype=wp.vec2)",
         "a[i] * b[i, 1] * c[i, 1, 0] * d[i, 0, 1, 2][1]",
     ),
-    "indexed_arrays": ("x: wp.indexedarray(dtype=float)", "x[i] * x[i]"),
     "structs": ("x: wp.array(dtype=float), s: Outer", "x[i] * s.scale + s.inner.k[1] * s.inner.table[i] * x[s.index]"),
     "arrays_of_structs": ("s: wp.array(dtype=Plain)", "s[i].a * s[i].a + wp.length(s[i].b)"),
     "arrays_of_structs_of_arrays": ("x: wp.array(dtype=float), s: wp.array(dtype=Outer)", "x[i] * s[i].inner.table[0]"),
@@ -100,7 +99,10 @@ _RIGHT = {
         "x: wp.array(dtype=float), tree: wp.uint64",
         "x[i] * float(wp.where(wp.bvh_get_group_root(tree, 0) >= -1, 2, 3))",
     ),
-    "textures": ("x: wp.array(dtype=wp.vec2), t: wp.Texture2D", "wp.texture_sample(t, x[i], dtype=float) * x[i][0]"),
+    "textures": (
+        "x: wp.array(dtype=float), t: wp.Texture2D",
+        "wp.texture_sample(t, wp.vec2(0.3, 0.4), dtype=float) * x[i] * x[i]",
+    ),
     "segments": (
         "x: wp.array(dtype=float), first: wp.array(dtype=int), last: wp.array(dtype=int)",
         "x[first[i]] * x[wp.max(last[i] - 1, 0)]",
@@ -122,9 +124,8 @@ def lanes(x: wp.array2d(dtype=float), y: wp.array(dtype=float)):
     for start in range(0, x.shape[1], 4):
         if start + lane < x.shape[1]:
             total += x[i, start + lane] * x[i, start + lane]  # flagged
-    found = wp.tile_reduce(wp.add, wp.tile(total))
-    if lane == 0:
-        y[i] = wp.tile_extract(found, 0)
+    found = wp.tile_sum(wp.tile(total))
+    wp.tile_store(y, found, offset=i)
 
 
 """

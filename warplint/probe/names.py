@@ -5,12 +5,13 @@ from __future__ import annotations
 import abc
 import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from warplint.ir import syntax as ir
 from warplint.ir.programs import DefinitionRef
-from warplint.probe import factories
+from warplint.ir.spans import Span
+from warplint.probe import factories, wishes
 from warplint.probe.allowed import ENUMS, IMPORTABLE, may_call, may_read
 from warplint.probe.folding import Thing, Unfolded, fold
 from warplint.probe.records import record_fields
@@ -86,6 +87,8 @@ class Names(abc.ABC):
         self._order: list[Item] = []
         self._taken: set[str] = {WARP}
         self._depth = 0
+        # values of parameters of factories, by the factory's place and the parameter's name
+        self._wishes: dict[tuple[Span, str], bool | int | str] = {}
 
     @abc.abstractmethod
     def add(self, ref: DefinitionRef) -> str:
@@ -279,6 +282,23 @@ class Names(abc.ABC):
     def _executed_name_of(self, expr: ir.Expr, place: Place, local: set[str], edits: list[Edit]) -> None:
         if isinstance(expr, (ir.Name, ir.Attribute)):
             self._executed_name(expr, place, edits, local)
+
+    def _wish_for(self, conditions: Iterable[tuple[ir.Expr, bool]], place: Place, local: set[str]) -> None:
+        """Notes which values of a factory's parameters lead to a flagged place, where that is decided by such.
+
+        What was noted first stands: one kernel may have flagged places on both sides.
+        """
+        for condition, holds in conditions:
+            for name, value in wishes.wanted(condition, holds):
+                if not isinstance(name, ir.Name) or name.id in local:
+                    continue
+                found = self._project.resolve(place.module, name, place.scope)
+                if isinstance(found, ParameterRef):
+                    self._wishes.setdefault((found.function.span, found.parameter.name), value)
+                elif isinstance(found, Value) and value in (True, False) and self._depth <= _DEEPEST:
+                    self._depth += 1
+                    self._wish_for([(found.expr, bool(value))], Place(found.module, found.scope, place.closure), set())
+                    self._depth -= 1
 
     # --- names ---
 
@@ -553,7 +573,10 @@ class Names(abc.ABC):
         if item is not None:
             return item.name
         text: str | None = None
-        if isinstance(parameter.default, ir.Constant) and parameter.default.value is not None:
+        wish = self._wishes.get((reference.function.span, parameter.name))
+        if wish is not None:
+            text = repr(wish)
+        elif isinstance(parameter.default, ir.Constant) and parameter.default.value is not None:
             text = repr(parameter.default.value)
         else:
             annotation = ir.dotted(parameter.annotation) if parameter.annotation is not None else None

@@ -22,7 +22,7 @@ Top = tuple[Any, ...]
 # Terms that grow deeper come from loops and say nothing.
 _DEEPEST = 12
 # Elements of one dimension, and of one array.
-_LONGEST = 20_000
+_LONGEST = 4096
 _MOST = 250_000
 _OPERATIONS = ("+", "-", "*", "//", "%", "min", "max")
 
