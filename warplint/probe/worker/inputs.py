@@ -195,9 +195,17 @@ class Draw:
             return bool(self.ints.integers(0, 2))
         if use.handle is not None and not self.index_instead(use):
             return self.handle(use.handle)
+        if self.compared_with_index(use) and self.ints.random() < 0.7:
+            # a number that indices stay below: the fill value of a list, how many there are
+            return self.extents.base
         if use.bound and not use.root:
             return int(self.bounds(use, ()))
         return int(self.integers(use, ()))
+
+    def compared_with_index(self, use: Use) -> bool:
+        """Whether this is no index itself, and is compared by order with something that is."""
+        compared = (self.usage.uses.get(path, Use()) for path in use.above)
+        return not use.index_of and any(other.index_of for other in compared)
 
     def index_instead(self, use: Use) -> bool:
         """Whether numbers that are ids in one branch and indices in another are indices this time."""

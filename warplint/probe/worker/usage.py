@@ -55,6 +55,7 @@ class Use:
     subscripts: int = 0  # how many indices it takes where its type does not say so
     index_of: set[tuple[Path, int]] = field(default_factory=set)
     constants: set[float] = field(default_factory=set)
+    above: set[Path] = field(default_factory=set)  # what this is compared with by order
     sides: set[int] = field(default_factory=set)  # integers on the other side of an order comparison with a constant
     handle: str | None = None
     root: str | None = None  # the node that a query starts from: in a `mesh` or a `bvh`
@@ -383,6 +384,8 @@ class _Body:
                         self.usage.use(path).constants.add(constant)
                         if ordered and constant.is_integer():
                             self.usage.use(path).sides.add(int(constant) - 1)
+                    elif ordered and value.alias is not None and value.alias != path:
+                        self.usage.use(path).above.add(value.alias)
                     elif value.thread and ordered:
                         self.usage.use(path).bound = True
         return join(*values)
