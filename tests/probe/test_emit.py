@@ -24,6 +24,7 @@ from warplint.source.project import Project
 Run = Callable[..., list[Evidence]]
 
 _TEXT = """
+from typing import Any
 import warp as wp
 
 SCALE = wp.constant(3.0)
@@ -67,6 +68,12 @@ def objects(mesh: wp.uint64, start: wp.array(dtype=wp.vec3), x: wp.array(dtype=f
 
 
 @wp.kernel
+def generic(x: wp.array(dtype=Any), v: Any, k: Any):
+    i = wp.tid()
+    x[i] = x[i] * wp.dot(x[i], v) * k
+
+
+@wp.kernel
 def right(x: wp.array(dtype=float), out: wp.array(dtype=float)):
     i = wp.tid()
     out[i] = x[i] * x[i]
@@ -92,7 +99,7 @@ def _printed(script: str, folder: Path) -> tuple[float, float]:
             else []
         )
     }
-    assert modules <= {"warp", "numpy"}
+    assert modules <= {"warp", "numpy", "typing"}
     path = folder / "script.py"
     path.write_text(script)
     ran = subprocess.run([sys.executable, "-I", str(path)], capture_output=True, text=True, check=False, cwd=folder)
@@ -105,22 +112,22 @@ def _printed(script: str, folder: Path) -> tuple[float, float]:
 def test_kernels(tmp_path: Path, run: Run, kernel_cache: Path) -> None:
     path = tmp_path / "kernels.py"
     path.write_text(_TEXT)
-    names = ["structs", "product", "objects", "right", "outside"]
+    names = ["structs", "product", "objects", "generic", "right", "outside"]
     findings = [finding(path, KernelProgram(DefinitionRef(path, name), ())) for name in names]
     evidence = run(findings)
-    assert [one.verdict for one in evidence] == ["confirmed"] * 3 + ["refuted", "inconclusive"]
+    assert [one.verdict for one in evidence] == ["confirmed"] * 4 + ["refuted", "inconclusive"]
     made = scripts(findings, Project(read), ProbeOptions(device="cpu", cache_dir=kernel_cache))
-    for name, script in zip(names[:4], made, strict=False):
+    for name, script in zip(names[:5], made, strict=False):
         assert script.text is not None, f"{name}: {script.problem}"
         tape, difference = _printed(script.text, tmp_path)
         if name == "right":
             assert tape == pytest.approx(difference, rel=1e-3)
         else:
             assert abs(tape - difference) > 0.01 * max(abs(tape), abs(difference))
-    assert made[4].text is None
-    assert "outside an array" in made[4].problem
+    assert made[5].text is None
+    assert "outside an array" in made[5].problem
     with pytest.raises(NoScript, match="outside an array"):
-        emit(findings[4], Project(read), ProbeOptions(device="cpu", cache_dir=kernel_cache))
+        emit(findings[5], Project(read), ProbeOptions(device="cpu", cache_dir=kernel_cache))
 
 
 def test_tape_programs(tmp_path: Path, run: Run, kernel_cache: Path) -> None:

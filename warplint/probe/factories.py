@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from warplint.ir import syntax as ir
 from warplint.source.bindings import bound_names
@@ -13,11 +13,13 @@ from warplint.source.project import Definition, Module, Project, Scope
 _SITES = 8
 
 
-def returned(factory: Definition, attribute: str | None = None, element: int | None = None) -> Definition | None:
-    """The definition that a factory returns (or sets as ``attribute`` of that); None if that is not plain.
+#: Says whether a condition inside a factory holds, None where that is not known.
+Decide = Callable[[ir.Expr], bool | None]
 
-    ``element`` is its number where the factory returns several.
-    """
+
+def returned(factory: Definition, element: int | None = None) -> ir.Name | None:
+    """The name that a factory returns, if it returns at its end only; ``element`` is its number where it returns
+    several."""
     node = factory.node
     if not isinstance(node, ir.FunctionDef) or not node.body:
         return None
@@ -30,49 +32,63 @@ def returned(factory: Definition, attribute: str | None = None, element: int | N
     if element is not None:
         several = isinstance(value, ir.Tuple) and -len(value.elements) <= element < len(value.elements)
         value = value.elements[element] if several and isinstance(value, ir.Tuple) else None
-    if not isinstance(value, ir.Name):
-        return None
-    name = value.id
-    if attribute is not None:
-        values = [
-            statement.value
-            for statement in node.body
-            if isinstance(statement, ir.Assign)
-            and any(
-                isinstance(target, ir.Attribute)
-                and target.attr == attribute
-                and isinstance(target.value, ir.Name)
-                and target.value.id == name
-                for target in statement.targets
-            )
-        ]
-        if len(values) != 1 or not isinstance(values[0], ir.Name):
-            return None
-        name = values[0].id
-    binders = bound_names(node).get(name, ())
-    if len(binders) != 1 or not isinstance(binders[0], ir.FunctionDef):
-        return None
-    return Definition(factory.module, binders[0], factory.inner_scope)
+    return value if isinstance(value, ir.Name) else None
 
 
-def unpacked(name: ir.Name, scope: Scope) -> tuple[ir.Expr, int, Scope] | None:
-    """Where ``name`` is bound by ``..., name, ... = value`` and nowhere else: the value, the place in it, its scope."""
-    for depth in range(len(scope), 0, -1):
-        holder = scope[depth - 1]
-        binders = bound_names(holder).get(name.id, ()) if isinstance(holder, ir.FunctionDef) else ()
-        if not binders:
-            continue
-        binder = binders[0]
-        if len(binders) > 1 or not isinstance(binder, ir.Assign) or len(binder.targets) != 1:
-            return None
-        target = binder.targets[0]
-        if not isinstance(target, ir.Tuple) or not all(isinstance(one, ir.Name) for one in target.elements):
-            return None
-        places = [
-            number for number, one in enumerate(target.elements) if isinstance(one, ir.Name) and one.id == name.id
-        ]
-        return (binder.value, places[0], scope[:depth]) if len(places) == 1 else None
-    return None
+def attached(factory: Definition, name: str, attribute: str) -> ir.Expr | None:
+    """What a factory sets as ``attribute`` of the thing called ``name`` in it, if that is done once."""
+    values = [
+        statement.value
+        for statement in factory.node.body
+        if isinstance(statement, ir.Assign)
+        and any(
+            isinstance(target, ir.Attribute)
+            and target.attr == attribute
+            and isinstance(target.value, ir.Name)
+            and target.value.id == name
+            for target in statement.targets
+        )
+    ]
+    return values[0] if len(values) == 1 else None
+
+
+def bound_in(holder: ir.FunctionDef, name: str, decide: Decide) -> tuple[ir.FunctionDef | ir.Expr, int | None] | None:
+    """What ``name`` is in a function where it is bound once, on the way that ``decide`` picks: a definition, or the
+    value of an assignment and the name's place in that (None: the whole).
+
+    None where that is not so.
+    """
+    binders = bound_names(holder).get(name, ())
+    if len(binders) > 1:
+        chosen = {id(statement) for statement in _way(holder.body, decide)}
+        binders = tuple(binder for binder in binders if id(binder) in chosen)
+    if len(binders) != 1:
+        return None
+    binder = binders[0]
+    if isinstance(binder, ir.FunctionDef):
+        return binder, None
+    if not isinstance(binder, ir.Assign) or len(binder.targets) != 1:
+        return None
+    target = binder.targets[0]
+    if isinstance(target, ir.Name):
+        return binder.value, None
+    if not isinstance(target, ir.Tuple) or not all(isinstance(one, ir.Name) for one in target.elements):
+        return None
+    places = [number for number, one in enumerate(target.elements) if isinstance(one, ir.Name) and one.id == name]
+    return (binder.value, places[0]) if len(places) == 1 else None
+
+
+def _way(body: tuple[ir.Stmt, ...], decide: Decide) -> Iterator[ir.Stmt]:
+    """The statements that run, as far as conditions are decided."""
+    for statement in body:
+        if isinstance(statement, ir.If):
+            holds = decide(statement.test)
+            if holds is not False:
+                yield from _way(statement.body, decide)
+            if holds is not True:
+                yield from _way(statement.orelse, decide)
+        else:
+            yield statement
 
 
 def _own(body: tuple[ir.Stmt, ...]) -> Iterator[ir.Node]:

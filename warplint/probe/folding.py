@@ -7,7 +7,9 @@ environment variable has the value that the code falls back to. What needs anyth
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from warplint.ir import syntax as ir
@@ -22,6 +24,12 @@ _STEPS = 500
 _DEEPEST = 8
 _LARGEST = 1 << 64
 
+_UNARY: dict[str, Callable[[Any], Any]] = {
+    "-": operator.neg,
+    "+": operator.pos,
+    "~": operator.invert,
+    "not": operator.not_,
+}
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
     "-": operator.sub,
@@ -62,6 +70,14 @@ _TEXT_METHODS = ("lower", "upper", "strip")
 _RAISED = (ValueError, TypeError, ArithmeticError, IndexError, KeyError)
 
 
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """A function or class of the project, which is itself and nothing else."""
+
+    path: Path
+    qualname: str
+
+
 class Unfolded(Exception):
     """The value is not known without running code of the project."""
 
@@ -75,8 +91,9 @@ class _Returned(Exception):
 class Folding:
     """Follows constant expressions of ``project``; one object for one question."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: Project, unknown: Collection[str] = ()) -> None:
         self._project = project
+        self._unknown = frozenset(unknown)
         self._steps = 0
         self._depth = 0
 
@@ -96,10 +113,7 @@ class Folding:
             if isinstance(expr, (ir.Name, ir.Attribute)):
                 return self._named(expr, module, scope)
             if isinstance(expr, ir.Unary):
-                inner = of(expr.operand)
-                return {"-": operator.neg, "+": operator.pos, "~": operator.invert, "not": operator.not_}[
-                    expr.operator
-                ](inner)
+                return _UNARY[expr.operator](of(expr.operand))
             if isinstance(expr, ir.Binary) and expr.operator in _BINARY:
                 return _plain(_BINARY[expr.operator](_small(of(expr.left)), _small(of(expr.right))))
             if isinstance(expr, ir.Compare):
@@ -133,11 +147,13 @@ class Folding:
             raise Unfolded
 
     def _named(self, expr: ir.Name | ir.Attribute, module: Module, scope: Scope) -> Any:
+        if isinstance(expr, ir.Name) and expr.id in self._unknown:
+            raise Unfolded
         found = self._project.resolve(module, expr, scope)
         if isinstance(found, Value):
             return self.value(found.expr, found.module, found.scope)
         if isinstance(found, Definition):
-            return found.module.path, found.qualname  # a thing that is itself and nothing else
+            return Thing(found.module.path, found.qualname)
         if isinstance(found, External) and found.name in ("True", "False", "None"):
             return {"True": True, "False": False, "None": None}[found.name]
         if isinstance(found, ParameterRef) and found.parameter.default is not None:
@@ -238,12 +254,21 @@ def _small(value: Any) -> Any:
     raise Unfolded
 
 
-def fold(project: Project, expr: ir.Expr, module: Module, scope: Scope) -> Any:
-    """The number, text, truth value or None that ``expr`` is. Raises Unfolded where that is not known so."""
+def fold(
+    project: Project,
+    expr: ir.Expr,
+    module: Module,
+    scope: Scope,
+    known: Mapping[str, Any] | None = None,
+    unknown: Collection[str] = (),
+) -> Any:
+    """The number, text, truth value or None that ``expr`` is.
+
+    ``known`` has closure variables whose values are known, ``unknown`` names such whose values are not (whatever their
+    defaults). Raises Unfolded where it is not known so.
+    """
     try:
-        value = Folding(project).value(expr, module, scope)
+        value = Folding(project, unknown).value(expr, module, scope, known)
     except _RAISED as error:
         raise Unfolded from error
-    if isinstance(value, tuple):
-        raise Unfolded
     return value

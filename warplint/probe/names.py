@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import abc
+import functools
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from warplint.ir import syntax as ir
 from warplint.ir.programs import DefinitionRef
-from warplint.probe import factories
+from warplint.ir.spans import Span
+from warplint.probe import factories, wishes
 from warplint.probe.allowed import ENUMS, IMPORTABLE, may_call, may_read
-from warplint.probe.folding import Unfolded, fold
+from warplint.probe.folding import Thing, Unfolded, fold
 from warplint.probe.records import record_fields
 from warplint.probe.rewrite import WARP, Edit, cut
-from warplint.source.bindings import target_names
+from warplint.source.bindings import bound_names, target_names
 from warplint.source.project import (
+    UNKNOWN,
     Definition,
     External,
     Module,
@@ -34,9 +37,11 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """A closure variable that the script already has under this text."""
+    """A closure variable that the script already has under this text; and what it is, where that is known apart from
+    the script (see ``folding``)."""
 
     text: str
+    meaning: object = UNKNOWN
 
 
 #: Decorators of plain classes and of factories that may be ignored: what they do is not needed.
@@ -82,6 +87,8 @@ class Names(abc.ABC):
         self._order: list[Item] = []
         self._taken: set[str] = {WARP}
         self._depth = 0
+        # values of parameters of factories, by the factory's place and the parameter's name
+        self._wishes: dict[tuple[Span, str], bool | int | str] = {}
 
     @abc.abstractmethod
     def add(self, ref: DefinitionRef) -> str:
@@ -144,11 +151,13 @@ class Names(abc.ABC):
                 return
             if self._recorded(expr, place, edits, local):
                 return
+            written = ir.dotted(expr.func) or "..."
             try:
-                value = fold(self._project, expr, place.module, place.scope)
+                value = self._folded(expr, place)
             except Unfolded:
-                written = ir.dotted(expr.func) or "..."
                 raise Refused(f"the call `{written}(...)` would have to be run") from None
+            if isinstance(value, (tuple, Thing)):
+                raise Refused(f"the call `{written}(...)` would have to be run")
             edits.append(Edit(expr.span, repr(value)))
             return
         if isinstance(expr, ir.Comprehension):
@@ -274,6 +283,23 @@ class Names(abc.ABC):
         if isinstance(expr, (ir.Name, ir.Attribute)):
             self._executed_name(expr, place, edits, local)
 
+    def _wish_for(self, conditions: Iterable[tuple[ir.Expr, bool]], place: Place, local: set[str]) -> None:
+        """Notes which values of a factory's parameters lead to a flagged place, where that is decided by such.
+
+        What was noted first stands: one kernel may have flagged places on both sides.
+        """
+        for condition, holds in conditions:
+            for name, value in wishes.wanted(condition, holds):
+                if not isinstance(name, ir.Name) or name.id in local:
+                    continue
+                found = self._project.resolve(place.module, name, place.scope)
+                if isinstance(found, ParameterRef):
+                    self._wishes.setdefault((found.function.span, found.parameter.name), value)
+                elif isinstance(found, Value) and value in (True, False) and self._depth <= _DEEPEST:
+                    self._depth += 1
+                    self._wish_for([(found.expr, bool(value))], Place(found.module, found.scope, place.closure), set())
+                    self._depth -= 1
+
     # --- names ---
 
     def _reference(self, expr: ir.Name | ir.Attribute, place: Place, local: set[str] | frozenset[str]) -> str | None:
@@ -290,6 +316,10 @@ class Names(abc.ABC):
         else:
             prefix: ir.Expr = root
             used = 0
+            if attributes and not isinstance(resolved, (Definition, ModuleRef)):
+                made = self._local(root, place, attributes[0].attr)
+                if made is not None:
+                    return made + "".join(f".{attribute.attr}" for attribute in attributes[1:])
             while used < len(attributes):
                 longer = ir.Attribute(attributes[used].span, prefix, attributes[used].attr)
                 following = self._project.resolve(place.module, longer, place.scope)
@@ -324,15 +354,15 @@ class Names(abc.ABC):
             return self._value(resolved, dotted.rpartition(".")[2], place)
         if isinstance(resolved, ParameterRef):
             return self._chosen(resolved, place)
-        found = factories.unpacked(prefix, place.scope) if isinstance(prefix, ir.Name) else None
-        if found is not None:
+        found = self._bound(prefix.id, place) if isinstance(prefix, ir.Name) else None
+        if found is not None and isinstance(prefix, ir.Name):
+            local = self._local(prefix, place)
+            if local is not None:
+                return local
             value, element, scope = found
-            inside = Place(place.module, scope, place.closure)
-            made = self._made(value, inside, element)
-            if made is not None:
-                return made
-            if isinstance(value, ir.Subscript):
-                return f"({self._rewritten(value, inside)})[{element}]"
+            if isinstance(value, (ir.Subscript, ir.Name)):
+                text = self._rewritten(value, replace(place, scope=scope))
+                return self._known(prefix.id, _Text(f"({text})[{element}]" if element is not None else text))
         raise Refused(f"it cannot be told what `{dotted}` is")
 
     def _external(self, name: str, written: str) -> str:
@@ -353,17 +383,25 @@ class Names(abc.ABC):
         return item.name
 
     def _value(self, value: Value, name: str, place: Place) -> str:
-        key = (value.module.path, "value", value.expr.span)
+        closure = tuple(sorted((key, repr(one)) for key, one in place.closure.items())) if value.scope else ()
+        key = (value.module.path, "value", value.expr.span, closure)
         item = self._items.get(key)
         if item is None:
             item = self._items[key] = Item(self._fresh(name))
             inner = Place(value.module, value.scope, place.closure)
             edits: list[Edit] = []
             try:
-                self._constant(value.expr, inner, edits)
-            except Refused:
-                del self._items[key]
-                raise
+                if value.scope and isinstance(value.expr, (ir.Compare, ir.Boolean, ir.Conditional)):
+                    # what is only asked about need not be in the script
+                    edits.append(Edit(value.expr.span, repr(self._folded(value.expr, inner))))
+                else:
+                    raise Unfolded
+            except Unfolded:
+                try:
+                    self._constant(value.expr, inner, edits)
+                except Refused:
+                    del self._items[key]
+                    raise
             item.text = f"{item.name} = {joined(cut(value.module.lines, value.expr.span, edits))}"
             self._order.append(item)
         return item.name
@@ -384,37 +422,95 @@ class Names(abc.ABC):
             self._order.append(item)
         return item.name
 
-    def _made(self, expr: ir.Expr, place: Place, element: int | None = None) -> str | None:
+    def _made(
+        self, expr: ir.Expr, place: Place, element: int | None = None, attribute: str | None = None
+    ) -> str | None:
         """The name of the definition that a call of a factory returns; None if ``expr`` is no such call.
 
-        ``element`` says which one where it returns several.
+        ``element`` says which one where it returns several; ``attribute`` asks for something that was set on it.
         """
-        attribute = None
         if isinstance(expr, ir.Subscript) and isinstance(expr.index, ir.Constant) and isinstance(expr.index.value, int):
             element, expr = expr.index.value, expr.value
-        if isinstance(expr, ir.Attribute) and isinstance(expr.value, ir.Call):
+        if isinstance(expr, ir.Attribute) and isinstance(expr.value, ir.Call) and attribute is None:
             attribute, expr = expr.attr, expr.value
         if not isinstance(expr, ir.Call) or not isinstance(expr.func, (ir.Name, ir.Attribute)):
             return None
         factory = self._project.resolve(place.module, expr.func, place.scope)
         if not isinstance(factory, Definition) or not isinstance(factory.node, ir.FunctionDef):
             return None
-        inner = factories.returned(factory, attribute, element)
+        returned = factories.returned(factory, element)
         bound = factories.bind(expr, factory.node)
-        if inner is None or bound is None or self._depth > _DEEPEST:
+        if returned is None or bound is None or self._depth > _DEEPEST:
             return None
         self._depth += 1
         try:
-            return self._definition(inner, self._arguments(bound, place))
+            inside = Place(factory.module, factory.inner_scope, self._arguments(bound, place))
+            wanted: ir.Expr | None = returned
+            if attribute is not None:
+                wanted = factories.attached(factory, returned.id, attribute)
+                if wanted is None:
+                    return self._local(returned, inside, attribute)
+            return self._local(wanted, inside)
         finally:
             self._depth -= 1
+
+    def _local(self, expr: ir.Expr | None, place: Place, attribute: str | None = None) -> str | None:
+        """What a name in a factory (or ``attribute`` of it) stands for: a definition, or what another factory makes."""
+        if not isinstance(expr, ir.Name):
+            return None
+        found = self._bound(expr.id, place)
+        if found is None:
+            named = self._project.resolve(place.module, expr, place.scope)
+            if attribute is None and isinstance(named, Definition) and self._kind(named):
+                return self._definition(named, place.closure)
+            return None
+        bound, element, scope = found
+        if isinstance(bound, ir.FunctionDef):
+            holder = Definition(place.module, scope[-1], scope[:-1])
+            if attribute is None:
+                return self._definition(Definition(place.module, bound, scope), place.closure)
+            return self._local(factories.attached(holder, expr.id, attribute), replace(place, scope=scope))
+        return self._made(bound, replace(place, scope=scope), element, attribute)
+
+    def _bound(self, name: str, place: Place) -> tuple[ir.FunctionDef | ir.Expr, int | None, Scope] | None:
+        """What binds ``name`` in the innermost function around ``place`` that binds it, and the scope of that."""
+        for depth in range(len(place.scope), 0, -1):
+            holder, scope = place.scope[depth - 1], place.scope[:depth]
+            if not isinstance(holder, ir.FunctionDef) or not bound_names(holder).get(name):
+                continue
+            found = factories.bound_in(holder, name, functools.partial(self._decided, replace(place, scope=scope)))
+            return (*found, scope) if found is not None else None
+        return None
+
+    def _decided(self, place: Place, test: ir.Expr) -> bool | None:
+        """Whether a condition in a factory holds: parameters are what was passed, or their defaults."""
+        try:
+            return bool(self._folded(test, place))
+        except Unfolded:
+            return None
+
+    def _folded(self, expr: ir.Expr, place: Place) -> object:
+        """What ``expr`` is, as far as that is known without the script. Raises Unfolded."""
+        known = {
+            name: value.meaning if isinstance(value, _Text) else value
+            for name, value in place.closure.items()
+            if not isinstance(value, _Text) or value.meaning is not UNKNOWN
+        }
+        unknown = {name for name in place.closure if name not in known}
+        return fold(self._project, expr, place.module, place.scope, known, unknown)
 
     def _arguments(self, bound: Mapping[str, ir.Expr], place: Place) -> dict[str, object]:
         """Closure variables for the parameters of a factory, from the expressions passed."""
         found: dict[str, object] = {}
         for name, expr in bound.items():
             made = self._made(expr, place)
-            found[name] = _Text(made if made is not None else f"({self._rewritten(expr, place)})")
+            if made is None and isinstance(expr, ir.Name):
+                made = self._local(expr, place)
+            try:
+                meaning = self._folded(expr, place)
+            except Unfolded:
+                meaning = UNKNOWN
+            found[name] = _Text(made if made is not None else f"({self._rewritten(expr, place)})", meaning)
         return found
 
     def _from_call_site(self, reference: ParameterRef, place: Place) -> str | None:
@@ -477,7 +573,10 @@ class Names(abc.ABC):
         if item is not None:
             return item.name
         text: str | None = None
-        if isinstance(parameter.default, ir.Constant) and parameter.default.value is not None:
+        wish = self._wishes.get((reference.function.span, parameter.name))
+        if wish is not None:
+            text = repr(wish)
+        elif isinstance(parameter.default, ir.Constant) and parameter.default.value is not None:
             text = repr(parameter.default.value)
         else:
             annotation = ir.dotted(parameter.annotation) if parameter.annotation is not None else None

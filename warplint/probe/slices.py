@@ -14,6 +14,7 @@ from pathlib import Path
 from warplint.ir import syntax as ir
 from warplint.ir.programs import DefinitionRef
 from warplint.ir.spans import Location, Span
+from warplint.probe import wishes
 from warplint.probe.allowed import ENUMS, PLAIN_BASES
 from warplint.probe.names import COUNTS, IGNORED, Item, Names, Place, Refused, joined
 from warplint.probe.rewrite import WARP, Edit, Mark, cut, dedent, reach_edits
@@ -202,6 +203,8 @@ class Slicer(Names):
         if node.returns is not None:
             self._annotation(node.returns, outside, edits)
         local = set(bound_names(node))
+        for _, span in self._flagged_in(module, node):
+            self._wish_for(wishes.around(node.body, span), inside, local)
         for statement in node.body:
             self._body(statement, inside, local, edits)
         decorators = self._decorators(node, outside)

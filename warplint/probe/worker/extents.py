@@ -1,7 +1,7 @@
 """How large arrays have to be, from what bounds the indices that a kernel uses.
 
-``Usage`` notes for each index what its largest value is made of: a constant, a thread's number, another array's shape, a
-number that is drawn, sums and products of those. Here the terms are worked out for one input set.
+``Usage`` notes for each index what its largest value is made of: a constant, a thread's number, another array's shape,
+a number that is drawn, sums and products of those. Here the terms are worked out for one input set.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Top = tuple[Any, ...]
 # Terms that grow deeper come from loops and say nothing.
 _DEEPEST = 12
 # Elements of one dimension, and of one array.
-_LONGEST = 20_000
+_LONGEST = 4096
 _MOST = 250_000
 _OPERATIONS = ("+", "-", "*", "//", "%", "min", "max")
 
@@ -98,7 +98,8 @@ class Extents:
         if use.chained or use.offsets or use.begins is not None:
             return self.base - 1
         if use.bound and not use.index_of:
-            return self._profile.count + 1
+            # counts that are larger than arrays are drawn on purpose, for kernels that see to that
+            return min(self._profile.count + 1, self.base)
         return self._profile.limit
 
 

@@ -1,8 +1,8 @@
 """Instances of generic kernels and funcs: types for every ``Any`` with which Warp's code generator accepts the body.
 
 A guess from how the parameters are used (``shapes``) comes first. Where Warp refuses it, the parameters that flow into
-the statement it stopped at are given other types, and what gets farthest is tried further. Building an adjoint in Python
-takes milliseconds and shows nearly all that a compiler would (``Adjoint.build`` in ``warp/_src/codegen.py``).
+the statement it stopped at are given other types, and what gets farthest is tried further. Building an adjoint takes
+milliseconds and shows nearly all that a compiler would (``Adjoint.build`` in ``warp/_src/codegen.py``).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import warp as wp
 from warplint.probe.worker.compat import types
 from warplint.probe.worker.inputs import Choice, choices
 from warplint.probe.worker.shapes import SCALAR, Kind, Shapes, Term
-from warplint.probe.worker.usage import Use, Usage
+from warplint.probe.worker.usage import Usage, Use
 
 # How many instances are built at most before the guess counts as wrong, and how many of those that fit are returned.
 _BUILDS = 120

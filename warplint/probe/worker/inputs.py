@@ -195,9 +195,17 @@ class Draw:
             return bool(self.ints.integers(0, 2))
         if use.handle is not None and not self.index_instead(use):
             return self.handle(use.handle)
+        if self.compared_with_index(use) and self.ints.random() < 0.7:
+            # a number that indices stay below: the fill value of a list, how many there are
+            return self.extents.base
         if use.bound and not use.root:
             return int(self.bounds(use, ()))
         return int(self.integers(use, ()))
+
+    def compared_with_index(self, use: Use) -> bool:
+        """Whether this is no index itself, and is compared by order with something that is."""
+        compared = (self.usage.uses.get(path, Use()) for path in use.above)
+        return not use.index_of and any(other.index_of for other in compared)
 
     def index_instead(self, use: Use) -> bool:
         """Whether numbers that are ids in one branch and indices in another are indices this time."""
@@ -210,7 +218,7 @@ class Draw:
         if not self.profile.mixed:
             return np.full(shape, count)
         near = [int(constant) + side for constant in use.constants if constant.is_integer() for side in (0, 1)]
-        near = sorted({value for value in near if 0 <= value <= self.extents.base})
+        near = sorted({*(-1 for side in use.sides if side == -1), *(n for n in near if 0 <= n <= self.extents.base)})
         values = self.ints.integers(0, count + 2, shape)
         if near:
             values = np.where(self.ints.random(shape) < 0.6, self.ints.choice(near, shape), values)
@@ -248,7 +256,7 @@ class Draw:
         values = order[np.indices(shape).sum(axis=0).ravel() % limit]
         constants = sorted(int(value) for value in use.constants if float(value).is_integer())
         if constants:
-            near = sorted({*constants, *(value + 1 for value in constants)})
+            near = sorted({*use.sides, *constants, *(value + 1 for value in constants)})
             if use.index_of:
                 near = [value for value in near if -1 <= value < limit] or [0]
             chosen = self.ints.choice(near, size)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from warplint.probe.worker.compat import types
+from warplint.probe.worker.compat import array_class, types
 from warplint.probe.worker.handles import Unsupported
 
 _NAMES = {id(getattr(wp, name)): name for name in dir(wp) if isinstance(getattr(wp, name), type)}
@@ -20,7 +20,8 @@ def type_text(kind: Any) -> str:
     if kind in (float, int, bool):
         return str(kind.__name__)
     if types.is_array(kind):
-        return f"wp.{type(kind).__name__}(dtype={type_text(kind.dtype)}, ndim={kind.ndim})"
+        name = "indexedarray" if array_class(kind, wp.indexedarray) else "array"
+        return f"wp.{name}(dtype={type_text(kind.dtype)}, ndim={kind.ndim})"
     if hasattr(kind, "vars") and hasattr(kind, "cls"):
         return str(kind.cls.__name__)
     if id(kind) in _NAMES:

@@ -1,9 +1,9 @@
 """What generic parameters have to be: scalars, vectors or matrices, told from how the code uses them.
 
 Warp binds ``Any`` when a kernel is launched, so the text of a kernel only says it in passing: ``wp.length(x)`` takes a
-vector, ``q[0, 1]`` a matrix, ``x[i] + dt * v`` makes ``x`` and ``v`` alike and ``dt`` a number. This is unification over
-those remarks, through the funcs that are called. It may be wrong or silent: Warp's own code generator has the last word
-(``generics``).
+vector, ``q[0, 1]`` a matrix, ``x[i] + dt * v`` makes ``x`` and ``v`` alike and ``dt`` a number. This is unification
+over those remarks, through the funcs that are called. It may be wrong or silent: Warp's own code generator has the
+last word (``generics``).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import warp as wp
 
 from warplint.probe.worker.compat import types
 
-#: ``("scalar", 0, 0)``, ``("vector", n, 0)``, ``("matrix", rows, columns)``, ``("quat", 4, 0)``, ``("transform", 7, 0)``.
-#: A size of 0 is not known.
+#: ``("scalar", 0, 0)``, ``("vector", n, 0)``, ``("matrix", rows, columns)``, ``("quat", 4, 0)`` or ``("transform", 7,
+#: 0)``. A size of 0 is not known.
 Kind = tuple[str, int, int]
 
 SCALAR: Kind = ("scalar", 0, 0)
@@ -134,8 +134,10 @@ def known(kind: Any) -> Term | None:
 
 
 class Shapes:
-    """Unification over the body of ``adj``; ``terms`` has an entry for each parameter. ``arrays`` names generic ones that
-    are arrays, annotated as such or not."""
+    """Unification over the body of ``adj``; ``terms`` has an entry for each parameter.
+
+    ``arrays`` names the generic parameters that are arrays, annotated as such or not.
+    """
 
     def __init__(self, adj: Any, arrays: Collection[str] = ()) -> None:
         self.terms: dict[str, Term] = {}
@@ -258,9 +260,7 @@ class _Walk:
             parts = value if isinstance(value, list) and len(value) == len(target.elts) else [None] * len(target.elts)
             for element, part in zip(target.elts, parts, strict=True):
                 self.store(element, part)
-        elif isinstance(target, ast.Subscript):
-            _unite(self.value(target), value)
-        elif isinstance(target, ast.Attribute):
+        elif isinstance(target, (ast.Subscript, ast.Attribute)):
             _unite(self.value(target), value)
 
     def value(self, node: ast.expr | None) -> Any:

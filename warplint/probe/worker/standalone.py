@@ -138,6 +138,10 @@ def kernel_script(job: dict[str, Any], scratch: Path) -> str:
         definitions += "\n".join(
             ["\nimport warp", "import warp as wp", "", f"probed_ = {target}", *named, "", "", text]
         )
+    elif getattr(kernel, "generic_parent", None) is not None:
+        # a number that is passed does not say which of the float types was meant
+        kinds_text = ", ".join(type_text(argument.type) for argument in kernel.adj.args)
+        definitions += f"\nimport warp as wp\n\n{target} = wp.overload({target}, [{kinds_text}])\n"
     return definitions.rstrip() + "\n" + _main(experiment, writer, worst, passed, launched)
 
 

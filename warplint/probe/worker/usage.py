@@ -55,6 +55,8 @@ class Use:
     subscripts: int = 0  # how many indices it takes where its type does not say so
     index_of: set[tuple[Path, int]] = field(default_factory=set)
     constants: set[float] = field(default_factory=set)
+    above: set[Path] = field(default_factory=set)  # what this is compared with by order
+    sides: set[int] = field(default_factory=set)  # integers on the other side of an order comparison with a constant
     handle: str | None = None
     root: str | None = None  # the node that a query starts from: in a `mesh` or a `bvh`
     tested: bool = False  # an array that may be left out: `if x:`
@@ -371,6 +373,7 @@ class _Body:
     def compare(self, node: ast.Compare) -> Value:
         operands = [node.left, *node.comparators]
         values = [self.value(operand) for operand in operands]
+        ordered = any(isinstance(op, (ast.Lt, ast.GtE, ast.LtE, ast.Gt)) for op in node.ops)
         for operand, value in zip(operands, values, strict=False):
             for other, flowing in zip(operands, values, strict=False):
                 if other is operand:
@@ -379,7 +382,11 @@ class _Body:
                 for path in flowing.sources:
                     if constant is not None:
                         self.usage.use(path).constants.add(constant)
-                    elif value.thread:
+                        if ordered and constant.is_integer():
+                            self.usage.use(path).sides.add(int(constant) - 1)
+                    elif ordered and value.alias is not None and value.alias != path:
+                        self.usage.use(path).above.add(value.alias)
+                    elif value.thread and ordered:
                         self.usage.use(path).bound = True
         return join(*values)
 
