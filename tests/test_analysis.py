@@ -108,6 +108,23 @@ def test_where_the_readers_differ_libcst_counts(tmp_path: Path) -> None:
     assert [fact.attributes["operator"] for fact in result.facts] == ["*="]
 
 
+def test_libcst_reads_only_where_something_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "light.py"
+    path.write_text(IN_PLACE)
+    read: list[int] = []
+
+    def precise(text: str, line: int) -> object:
+        read.append(line)
+        return read_with_libcst(text, line)
+
+    project = Project(fast.read, (), precise)  # type: ignore[arg-type]
+    (silent,) = analysis.analyse_files([path], project, {}, jobs=1, told=lambda facts: [])
+    assert (len(silent.facts), read) == (1, [])
+    (told,) = analysis.analyse_files([path], project, {}, jobs=1)
+    assert told.facts == silent.facts
+    assert len(read) == 1
+
+
 CONSTANT_FACTOR = """
 import numpy as np
 import warp as wp

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from warplint.ir import syntax as ir
 from warplint.ir.programs import DefinitionRef
@@ -56,8 +57,11 @@ def component_shape(dtype: str | DefinitionRef | None) -> tuple[int, ...]:
 
 def is_whole(dtype: str | DefinitionRef | None) -> bool:
     """Whether a data type surely holds whole numbers or truth values: such an array never has a gradient."""
-    if not isinstance(dtype, str):
-        return False
+    return isinstance(dtype, str) and _is_whole(dtype)
+
+
+@lru_cache(1024)
+def _is_whole(dtype: str) -> bool:
     if _WHOLE.match(dtype):
         return True
     compound = _COMPOUND.match(dtype)

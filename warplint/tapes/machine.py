@@ -88,6 +88,7 @@ class Machine:
         self._modules: dict[Module, ModuleValue] = {}
         self._functions: dict[tuple[int, int], Value] = {}
         self._pure: dict[tuple[str, int], tuple[Unknown, object]] = {}
+        self._qualnames: dict[int, str] = {}
         #: Contexts of torch functions whose backward has not run yet: pairs of class and context.
         self.pending: list[tuple[ClassValue, Value]] = []
 
@@ -128,7 +129,7 @@ class Machine:
         """Run the body of a function that was called at ``site``; the signal says how it ended."""
         node = definition.node
         self.activations.append(Activation(definition, site))
-        self.recorder.enter(definition.qualname if definition.scope else node.name, site)
+        self.recorder.enter(self._qualname(definition), site)
         self.covered.add(id(node))
         records = len(self.recorder.trace.records)
         if records != self._records:
@@ -140,6 +141,14 @@ class Machine:
         finally:
             self.activations.pop()
             self.recorder.leave()
+
+    def _qualname(self, definition: Definition) -> str:
+        if not definition.scope:
+            return definition.node.name
+        known = self._qualnames.get(id(definition.node))
+        if known is None:
+            known = self._qualnames[id(definition.node)] = definition.qualname
+        return known
 
     @contextmanager
     def suspended(self) -> Iterator[None]:

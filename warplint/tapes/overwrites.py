@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, Union
 
+from warplint.ir.effects import EffectSummary
 from warplint.ir.facts import Fact, Label
 from warplint.ir.programs import TapeProgram
 from warplint.tapes import copies, duplicates, programs
@@ -122,6 +123,9 @@ def _in_place(operation: tuple[int, Launched], edges: tuple[Edge, ...]) -> Itera
     if record.summary is None or not edges:
         return
     by_path = {access.path: access for access in record.accesses}
+    written = [access for access in record.accesses if access.writes and _is_plain(record.summary, access)]
+    if not written:
+        return
     for source, wanted in sorted(record.summary.needs):
         read = by_path.get(wanted)
         origins = next(
@@ -129,12 +133,16 @@ def _in_place(operation: tuple[int, Launched], edges: tuple[Edge, ...]) -> Itera
         )
         if read is None or not origins or not read.differentiable or read.writes or read.accumulates:
             continue
-        for access in record.accesses:
-            effect = record.summary.effect(access.path)
-            same = access.array.storage is read.array.storage and access.array.view == read.array.view
-            if same and access.writes and effect is not None and not effect.placed:
+        for access in written:
+            if access.array.storage is read.array.storage and access.array.view == read.array.view:
                 yield _Overwrite(read.array, operation, operation, origins, "value")
                 return
+
+
+def _is_plain(summary: EffectSummary, access: Access) -> bool:
+    """Whether the places where a launch stores into an array do not depend on what it is given."""
+    effect = summary.effect(access.path)
+    return effect is not None and not effect.placed
 
 
 def _written(record: Launched | Copied) -> Iterator[tuple[ArrayValue, Access | None]]:
