@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from warplint.ir.effects import Effect, EffectSummary, Path
+from warplint.ir.effects import Effect, EffectSummary, Path, Rows
 from warplint.kernels import activity
 from warplint.kernels.activity import Activity
 from warplint.kernels.execute import execute
 from warplint.kernels.knowledge import Knowledge
+from warplint.kernels.rows import rows
 from warplint.kernels.trace import Trace
 from warplint.kernels.types import NONE, UNKNOWN_TYPE, Type
 from warplint.source.project import Definition
@@ -70,6 +71,7 @@ class Summary:
     read_elements: tuple[Element, ...] = ()
     needed_elements: frozenset[Element] = frozenset()
     wanted: frozenset[tuple[Path, Path]] = frozenset()
+    rows: tuple[Rows, ...] = ()
 
 
 @dataclass(slots=True)
@@ -121,6 +123,7 @@ def effect_summary(knowledge: Knowledge, trace: Trace, active: Activity, backwar
         backward,
         summary.complete,
         summary.wanted,
+        summary.rows if summary.complete else (),
     )
 
 
@@ -202,7 +205,13 @@ class _Summariser:
             tuple(element for _, element in self._elements(("load",))),
             frozenset(element for load, element in self._elements(("load",)) if self._reaches(load)),
             frozenset((source, path) for source, mask in self.needs.items() for path in self.paths.paths(mask)),
+            self._rows(),
         )
+
+    def _rows(self) -> tuple[Rows, ...]:
+        loads = (operation.index for operation in self.trace.operations if operation.name == "load")
+        several = any(len(operation.operands) > 3 for operation in self.trace.operations if operation.name == "store")
+        return rows(self.trace, (load for load in loads if self._reaches(load))) if several else ()
 
     def _elements(self, names: tuple[str, ...]) -> Iterator[tuple[int, Element]]:
         operations = self.trace.operations
