@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from warplint.ir.spans import Location
@@ -149,6 +150,53 @@ def _is_sum(data: Value, depth: int = 6) -> bool:
         return False
     kind = data.origin[0]
     return kind in ("+", "sum") or any(_is_sum(part, depth - 1) for part in data.origin[1:])  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class RowOf:
+    """The row of an array with this number, as it was read by the host."""
+
+    array: ArrayValue
+    index: int
+
+
+def note_row(data: Unknown, index: Value, value: Value) -> None:
+    """``data[index] = value``: data of one number that gets another row stays known."""
+    rows = data.children.get("rows")
+    fill = data.children.get("fill")
+    known: dict[object, object] = rows if isinstance(rows, dict) else {None: fill} if isinstance(fill, float) else {}
+    row = _row(value)
+    if known and isinstance(index, int) and not isinstance(index, bool) and index >= 0 and row is not None:
+        data.children["rows"] = {**known, index: row}  # type: ignore[assignment]
+    else:
+        data.children.pop("rows", None)
+
+
+def _row(value: Value) -> RowOf | float | None:
+    if isinstance(value, (int, float)):
+        return float(value)
+    if not isinstance(value, Unknown):
+        return None
+    fill = value.children.get("fill")
+    if isinstance(fill, float):
+        return fill
+    origin = value.origin
+    if (
+        origin is not None
+        and isinstance(origin[0], tuple)
+        and origin[0][0] == "item"
+        and isinstance(origin[1], Unknown)
+    ):
+        array, index = origin[1].children.get("contents"), origin[0][1]
+        if isinstance(array, ArrayValue) and array.storage.owner is None and isinstance(index, int) and index >= 0:
+            return RowOf(array, index)
+    return None
+
+
+def rows_of(data: Value) -> dict[int | None, RowOf | float] | None:
+    """What is known of host data that was made row by row; the row None stands for all others."""
+    rows = data.children.get("rows") if isinstance(data, Unknown) else None
+    return rows if isinstance(rows, dict) else None
 
 
 def note_mean(machine: Machine, name: str, sources: frozenset[Storage], site: Location) -> None:
