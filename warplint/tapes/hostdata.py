@@ -14,6 +14,9 @@ from warplint.tapes.values import ArrayValue, DictValue, ListValue, Storage, Unk
 if TYPE_CHECKING:
     from warplint.tapes.machine import Machine
 
+#: The items of longer lists of host data are not looked at.
+_MOST_ITEMS = 64
+
 
 def shape_result(
     machine: Machine, owner: Unknown, name: str, args: tuple[Value, ...], keywords: dict[str, Value], result: Unknown
@@ -60,10 +63,7 @@ def numpy_call(
     """A numpy function: its result is unknown data, whose shape may be known."""
     from warplint.tapes.tapes import read_gradients
 
-    sources = frozenset().union(
-        *(value.sources for value in (*args, *keywords.values()) if isinstance(value, Unknown)),
-        *({value.storage} for value in args if isinstance(value, ArrayValue)),
-    )
+    sources = frozenset().union(*(_sources(value) for value in (*args, *keywords.values())))
     for value in args:
         read_gradients(machine, value, "host", site)
         if name not in ("array", "asarray", "ascontiguousarray", "copy"):
@@ -109,6 +109,19 @@ def numpy_call(
     if shape is not None:
         set_shape(result, shape)
     return result
+
+
+def _sources(value: Value, depth: int = 2) -> frozenset[Storage]:
+    """The memory that host data, or a list of it, was computed from."""
+    if isinstance(value, Unknown):
+        return value.sources
+    if isinstance(value, ArrayValue):
+        return frozenset({value.storage})
+    if depth and isinstance(value, (tuple, ListValue)):
+        inner = value if isinstance(value, tuple) else value.items
+        if len(inner) <= _MOST_ITEMS:
+            return frozenset().union(*(_sources(item, depth - 1) for item in inner))
+    return frozenset()
 
 
 def note_gradient(data: Unknown, array: ArrayValue, read: int, *, shared: bool) -> None:

@@ -13,10 +13,12 @@ from warplint.tapes.arrays import size as size_of
 from warplint.tapes.recorded import Operation, Sweep, edges, overwritten, unclear, written
 from warplint.tapes.stories import called_from, launch_name, name_of, plain_name
 from warplint.tapes.trace import (
+    BackwardRun,
     Copied,
     Escaped,
     Filled,
     GradientRead,
+    GradientZeroed,
     Launched,
     Replayed,
     TapeBegan,
@@ -186,7 +188,21 @@ def _cannot_start(trace: Trace, sweep: Sweep) -> str:
     records = trace.records[sweep.operations[0][0] : sweep.position]
     if any(unclear(record, target) for record in records for target in targets):
         return ""
+    for record in trace.records[: sweep.position]:
+        # The sweep of another tape may have left the gradient that this one goes on with.
+        if isinstance(record, BackwardRun) and record.tape != sweep.backward.tape and not _erased(trace, record, sweep):
+            return ""
     return "it is given neither a loss nor seeds"
+
+
+def _erased(trace: Trace, earlier: BackwardRun, sweep: Sweep) -> bool:
+    """Whether all gradients that an earlier sweep left are zeroed before ``sweep``."""
+    behind = False
+    for record in trace.records[: sweep.position]:
+        behind = behind or record is earlier
+        if behind and isinstance(record, GradientZeroed) and record.tape == earlier.tape:
+            return True
+    return False
 
 
 def _inputs(trace: Trace, sweep: Sweep) -> tuple[ArrayValue, ...]:
