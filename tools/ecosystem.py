@@ -29,6 +29,10 @@ PACKAGES = {
     "mujoco-warp": ("4.0.0", "mujoco_warp"),
     "nvalchemi-toolkit-ops": ("0.5.0", "nvalchemiops"),
     "rewarped": ("1.3.3", "rewarped"),
+    "skrl": ("2.1.1", "skrl"),
+    "warpsphcore": ("0.6.0", "warpSPHCore"),
+    "gswarp": ("1.1.0", "gswarp"),
+    "liblaf-apple": ("0.7.0", "liblaf/apple"),
 }
 
 _KERNEL = re.compile(rb"^[ \t]*@(?:\w+\.)?(?:kernel|func)\b", re.MULTILINE)
@@ -41,6 +45,7 @@ def fetch(package: str, folder: Path) -> Path:
     if not target.exists():
         wheels = folder / "wheels"
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
+        command.append("--ignore-requires-python")  # it is read, not run
         subprocess.run([*command, "--dest", str(wheels), f"{package}=={version}"], check=True)
         name = package.replace("-", "_")
         (wheel,) = wheels.glob(f"{name}-{version}-*.whl")

@@ -42,6 +42,10 @@ class FileAnalysis:
     exhausted: tuple[tuple[Path, str], ...] = ()
     #: What was read and looked for besides the linted files.
     inputs: Inputs = Inputs()
+    #: How often host code was run, the steps that it took, and the most that one file may take.
+    runs: int = 0
+    steps: int = 0
+    budget: int = 0
 
     def and_then(self, more: FileAnalysis) -> FileAnalysis:
         """Both together."""
@@ -53,6 +57,9 @@ class FileAnalysis:
             merged((self.uses, more.uses)),
             tuple(dict.fromkeys((*self.exhausted, *more.exhausted))),
             self.inputs.also(more.inputs),
+            self.runs + more.runs,
+            self.steps + more.steps,
+            max(self.budget, more.budget),
         )
 
 
@@ -114,7 +121,7 @@ def tape_facts(linted: Linted, path: Path) -> FileAnalysis:
     def facts(project: Project, module: Module) -> _Found:
         host = tapes.TapeAnalysis(project, partial(kernels.effects, project))
         found = linted.wanted(tuple(host.module(module)))
-        return found, host.uses, tuple(host.exhausted)
+        return found, host.uses, _Followed(tuple(host.exhausted), host.runs, host.steps, host.BUDGET)
 
     return _guarded(linted, path, facts)
 
@@ -125,13 +132,23 @@ def kernel_facts(linted: Linted, path: Path, uses: Uses) -> FileAnalysis:
 
     def facts(project: Project, module: Module) -> _Found:
         found = linted.wanted(tuple(kernels.analyse(project, module, uses)))
-        return tuple(reaching(fact, uses, project) for fact in found), {}, ()
+        return tuple(reaching(fact, uses, project) for fact in found), {}, _Followed()
 
     return _guarded(linted, path, facts)
 
 
-#: Facts, how kernels are used, and the entry points that were not followed to their end.
-_Found = tuple[Sequence[Fact], Uses, "tuple[tuple[Path, str], ...]"]
+@dataclass(frozen=True, slots=True)
+class _Followed:
+    """How far host code was followed (see ``FileAnalysis``)."""
+
+    exhausted: tuple[tuple[Path, str], ...] = ()
+    runs: int = 0
+    steps: int = 0
+    budget: int = 0
+
+
+#: Facts, how kernels are used, and how far host code was followed.
+_Found = tuple[Sequence[Fact], Uses, _Followed]
 _Facts = Callable[["Project", "Module"], _Found]
 
 
@@ -148,22 +165,30 @@ def _guarded(linted: Linted, path: Path, facts: _Facts) -> FileAnalysis:
         module = project.load(path)
         if isinstance(module, Problem):
             return FileAnalysis(path)
-        found, uses, exhausted = facts(project, module)
+        found, uses, followed = facts(project, module)
         otherwise = project.read_otherwise((fact.location.path, fact.location.span.line) for fact in linted.told(found))
         if otherwise:
             precise = project.precisely(otherwise)
             module = precise.load(path)
             assert not isinstance(module, Problem)
-            found, uses, exhausted = facts(precise, module)
+            found, uses, followed = facts(precise, module)
             inputs = Inputs(precise.inputs().present - project.inputs().present)
             project.problems += precise.problems[len(project.problems) :]
     except ModuleNotFoundError:  # an installation without what we depend on, which no file is to blame for
         raise
     except Exception as error:
         return _internal_error(path, error)
-    inputs = inputs.also(project.inputs(seen))
-    problems = tuple(project.problems[known:])
-    return FileAnalysis(path, tuple(found), problems, uses=uses, exhausted=exhausted, inputs=inputs)
+    return FileAnalysis(
+        path,
+        tuple(found),
+        tuple(project.problems[known:]),
+        uses=uses,
+        exhausted=followed.exhausted,
+        inputs=inputs.also(project.inputs(seen)),
+        runs=followed.runs,
+        steps=followed.steps,
+        budget=followed.budget,
+    )
 
 
 # --- all files ---

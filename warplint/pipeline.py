@@ -236,6 +236,13 @@ def _account(
     lines += [
         f"{displayed(path)}: `{name}` takes more steps than are followed, the rest was not seen" for path, name in cut
     ]
+    budget = max((analysis.budget for analysis in analyses), default=0)
+    if budget:
+        runs, steps = (sum(getattr(analysis, name) for analysis in analyses) for name in ("runs", "steps"))
+        lines.append(
+            f"host code was run {runs} times in {steps} steps, of which one file may take {budget};"
+            f" {len(cut) or 'no'} entry point{'s were' if len(cut) != 1 else ' was'} not followed to the end"
+        )
     lines += [f"reading took {clock[1] - clock[0]:.2f} s", f"probing took {clock[2] - clock[1]:.2f} s"]
     return tuple(lines)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.kernels.conftest import module_of
 from warplint import kernels
-from warplint.source.project import Project
+from warplint.frontend import fast
+from warplint.source.project import Module, Project
 
 FUNC = """
 import warp as wp
@@ -115,3 +118,18 @@ def test_nothing_runs_the_adjoint_of_what_a_func_with_one_of_its_own_calls(
     module = module_of(project, SUBSTITUTION.replace("{gradient}", gradient))
     kinds = {fact.kind for fact in kernels.analyse(project, module)}
     assert ("loop-result-used" in kinds) is expected
+
+
+def test_a_setting_of_what_a_module_imports(project: Project, tmp_path: Path) -> None:
+    """It is made before the kernels of the module are."""
+    (tmp_path / "options.py").write_text("import warp as wp\n\nwp.config.enable_backward = False\n")
+    (tmp_path / "between.py").write_text("import options\n")
+    body = FUNC + KERNEL.format(options="", number=0, body=OPEN)
+    for number, (imported, backward) in enumerate([("between", False), ("os", None)]):
+        path = tmp_path / f"kernels{number}.py"
+        path.write_text(f"import {imported}\n{body}")
+        module = Project(fast.read).load(path)
+        assert isinstance(module, Module)
+        definition = next(one for region in module.regions for one in module.within(region) if one.node.name == "run0")
+        summary = kernels.effects(module.project, definition)
+        assert summary is not None and summary.backward is (True if backward is None else backward)

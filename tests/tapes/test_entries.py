@@ -306,3 +306,144 @@ def train(x, y):
     monkeypatch.setattr(machine, "PATIENCE", 8)
     list(analysis.module(module))
     assert set(analysis.exhausted) == {(path, "train")}
+
+
+GRADIENT = """
+def gradient(values, differentiable={default}):
+    x = wp.array(values, dtype=float, requires_grad=True)
+    y = wp.zeros(3, dtype=float, requires_grad=differentiable){mark}
+    loss = wp.zeros(1, dtype=float, requires_grad=True)
+    tape = wp.Tape()
+    with tape:
+        wp.launch(square, dim=3, inputs=[x], outputs=[y])
+        wp.launch(total, dim=3, inputs=[y], outputs=[loss])
+    {guard}
+    tape.backward(loss)
+    return x.grad.numpy()
+"""
+
+
+@pytest.mark.parametrize(
+    ("default", "guard", "expected"),
+    [
+        ("False", "pass", True),
+        ("True", "pass", False),
+        ("False", "if not differentiable: return None", False),  # whoever asks for the gradient passes True
+        ("None", "pass", True),
+    ],
+)
+def test_a_flag_that_is_what_its_default_says(run: Run, default: str, guard: str, expected: bool) -> None:
+    run(GRADIENT.format(default=default, guard=guard, mark="  # expect: WP301" if expected else ""))
+
+
+def test_a_flag_that_an_object_is_made_with(run: Run) -> None:
+    """Nobody here makes one; whoever does may set it."""
+    run("""
+        class Model:
+            def __init__(self, values, differentiable=False):
+                self.x = wp.array(values, dtype=float, requires_grad=True)
+                self.y = wp.zeros(3, dtype=float, requires_grad=differentiable)
+                self.loss = wp.zeros(1, dtype=float, requires_grad=True)
+
+            def gradient(self):
+                with wp.Tape() as tape:
+                    wp.launch(square, dim=3, inputs=[self.x], outputs=[self.y])
+                    wp.launch(total, dim=3, inputs=[self.y], outputs=[self.loss])
+                tape.backward(self.loss)
+                return self.x.grad.numpy()
+    """)
+
+
+def test_a_class_that_inherits_its_tape(run: Run) -> None:
+    run(
+        """
+        from middle import Line
+
+        def main():
+            line = Line()
+            print(line.gradient())
+
+        main()
+        """,
+        base="""
+        class Model:
+            names = ()
+
+            def __init__(self):
+                for name in self.names:
+                    setattr(self, name, wp.zeros(3, dtype=float, requires_grad=name != "y"))  # expect: WP301
+
+            def forward(self):
+                raise NotImplementedError
+
+            def gradient(self):
+                with wp.Tape() as tape:
+                    self.forward()
+                tape.backward(self.loss)
+                return self.x.grad.numpy()
+        """,
+        middle="""
+        from base import Model
+
+        class Line(Model):
+            names = ("x", "y", "loss")
+
+            def forward(self):
+                wp.launch(square, dim=3, inputs=[self.x], outputs=[self.y])
+                wp.launch(total, dim=3, inputs=[self.y], outputs=[self.loss])
+        """,
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "made"),
+    [
+        ('f"y{k}"', 'f"y{k + 1}"'),
+        ('f"{prefix}.{k:02d}"', 'f"{prefix}.{k + 1:02d}"'),
+        ('f"{sizes[k]}"', 'f"{sizes[k + 1]}"'),
+    ],
+)
+def test_arrays_that_are_called_by_texts_with_numbers_in_them(run: Run, key: str, made: str) -> None:
+    run(f"""
+        prefix, sizes = "y", [4, 5, 6]
+        x = wp.array(np.ones(3), dtype=float, requires_grad=True)
+        loss = wp.zeros(1, dtype=float, requires_grad=True)
+        fields = {{}}
+        k = 0
+        fields[{key}] = x
+        with wp.Tape() as tape:
+            for k in range(2):
+                fields[{made}] = wp.zeros(3, dtype=float, requires_grad=k == 1)  # expect: WP301
+                wp.launch(square, dim=3, inputs=[fields[{key}]], outputs=[fields[{made}]])
+            wp.launch(total, dim=3, inputs=[fields[{made}], loss])
+        tape.backward(loss)
+        print(x.grad.numpy())
+    """)
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        "ring.rotate(-1)",
+        "ring.append(ring.popleft())",
+        "ring.rotate(2)",
+        "ring.appendleft(ring.pop()); ring.rotate(1)",
+        "ring = collections.deque([*ring, ring[0]], maxlen=3)",
+    ],
+)
+def test_a_deque_is_a_ring(run: Run, turn: str) -> None:
+    run(f"""
+        import collections
+
+        x = wp.array(np.ones(3), dtype=float, requires_grad=True)
+        ring = collections.deque([x], maxlen=3)
+        ring.extend([wp.zeros_like(x), wp.zeros(3, dtype=float)])  # expect: WP301
+        loss = wp.zeros(1, dtype=float, requires_grad=True)
+        with wp.Tape() as tape:
+            for _ in range(2):
+                wp.launch(square, dim=3, inputs=[ring[0]], outputs=[ring[1]])
+                {turn}
+            wp.launch(total, dim=3, inputs=[ring[0], loss])
+        tape.backward(loss)
+        print(x.grad.numpy())
+    """)

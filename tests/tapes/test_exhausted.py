@@ -9,6 +9,7 @@ from conftest import HEADER
 
 from warplint.analysis import analyse_files
 from warplint.frontend import open_project
+from warplint.tapes import entries
 
 #: A set-up that no loop makes short: every function calls the next one six times.
 LONG = """
@@ -42,10 +43,13 @@ def test_the_entry_point_is_named(tmp_path: Path) -> None:
         path = write(tmp_path, levels)
         (analysis,) = analyse_files([path], open_project((tmp_path,)), {}, jobs=1)
         assert bool(analysis.exhausted) == cut
+        assert analysis.runs > 0 and 0 < analysis.steps <= entries.MODULE_BUDGET + entries.FULL_BUDGET
         assert all(place == path for place, _ in analysis.exhausted)
 
 
 def test_verbose_runs_tell_it(tmp_path: Path) -> None:
     write(tmp_path, 8)
-    assert "mill.py: `__main__`" in run_warplint("--no-probe", "-v", ".", cwd=tmp_path).stderr
+    told = run_warplint("--no-probe", "-v", ".", cwd=tmp_path).stderr
+    assert "mill.py: `__main__`" in told
+    assert f"of which one file may take {entries.MODULE_BUDGET}; 1 entry point was not followed to the end" in told
     assert "mill.py" not in run_warplint("--no-probe", ".", cwd=tmp_path).stderr

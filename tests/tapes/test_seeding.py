@@ -40,6 +40,11 @@ def test_ones_for_what_is_reported_as_a_mean(run: Run, seed: str, report: str) -
     assert fact.attributes["array"] == "a" and fact.attributes["input"] == "x"
 
 
+def test_a_report_that_is_scaled_in_place(run: Run) -> None:
+    report = "size = a.numpy().sum()\nsize /= n\nprint(size)"
+    run(f"{ERROR}a.grad.fill_(1.0)\ntape.backward()  # expect: WP407\n{report}{USED}")
+
+
 @pytest.mark.parametrize(
     "ones", ["wp.ones_like(a)", "wp.full(n, 1.0, dtype=float)", "wp.array(np.ones(n), dtype=float)"]
 )

@@ -37,6 +37,23 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True)
+class Row:
+    """The row of an array whose number is an integer parameter with ``offset`` added."""
+
+    parameter: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """All rows of the array at ``path`` whose values an adjoint reads, and all that are written."""
+
+    path: Path
+    needed: frozenset[Row]
+    written: frozenset[Row]
+
+
+@dataclass(frozen=True, slots=True)
 class EffectSummary:
     """All effects of one kernel or func.
 
@@ -45,6 +62,7 @@ class EffectSummary:
     by Warp's adjoint.
     ``needs`` holds (source, wanted) pairs of paths: the derivative with respect to source's elements is computed from
     the values that wanted's elements have when the reverse sweep comes by.
+    ``rows`` are there for arrays of several dimensions all of whose rows arguments name.
     ``backward`` is False where the kernel is compiled without an adjoint, None where that is not known.
     ``complete`` is False when something in the body could not be followed; absences then prove nothing.
     """
@@ -55,6 +73,7 @@ class EffectSummary:
     backward: bool | None
     complete: bool
     needs: frozenset[tuple[Path, Path]] = frozenset()
+    rows: tuple[Rows, ...] = ()
 
     def effect(self, path: Path) -> Effect | None:
         """The effect on the array at ``path``, None if nothing was seen to touch it."""

@@ -111,6 +111,17 @@ class Copy:
 
 
 @dataclass(frozen=True, slots=True)
+class Compute:
+    """A function of ``warp.utils`` that computes ``target`` from ``sources``, on no tape: ``array_sum``,
+    ``array_inner`` or ``array_scan``."""
+
+    site: Location
+    function: str
+    target: ArrayRef
+    sources: tuple[ArrayRef, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Fill:
     """``array.zero_()``, ``array.fill_(value)``, or ``array.assign`` of host data (``value`` is then Unknown)."""
 
@@ -158,7 +169,7 @@ class ReadGradient:
     array: ArrayRef
 
 
-Operation = Union[Allocate, Launch, Copy, Fill, TapeBegin, TapeEnd, Backward, ZeroGradients, ReadGradient]
+Operation = Union[Allocate, Launch, Copy, Compute, Fill, TapeBegin, TapeEnd, Backward, ZeroGradients, ReadGradient]
 
 #: What a probe compares. ``gradient``: the tape's gradient against finite differences of the objective.
 #: ``horizon``: the gradient summed over per-window tapes against finite differences of the whole horizon.

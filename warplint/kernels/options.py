@@ -68,6 +68,15 @@ class Options:
     component_overwrites: bool | None
 
 
+#: So many modules are walked through by their imports, whatever stands in them.
+_FEW = 60
+
+
+def _sets(module: Module) -> bool:
+    """Whether the text of a module says something about global settings."""
+    return "config." in module.text and any(f"config.{name}" in module.text for name in _DEFAULTS)
+
+
 class Decorations:
     """Reads decorators and module options."""
 
@@ -75,8 +84,8 @@ class Decorations:
         self._project = project
         self._constants = constants
         self._modules: dict[Module, dict[str, object]] = {}
-        # The modules that change global settings; None: not looked for yet.
-        self._setters: set[Module] | None = None
+        # The modules that change global settings, of how many; None: not looked for yet.
+        self._setters: tuple[int, set[Module]] | None = None
         self._served: dict[tuple[Module, str], tuple[tuple[Definition, str], ...]] = {}
 
     def role(self, definition: Definition) -> Role | None:
@@ -160,14 +169,12 @@ class Decorations:
 
     def _imported(self, module: Module) -> dict[str, object]:
         """The global settings that are made by what a module imports, so before its own kernels are defined."""
-        if self._setters is None:
-            self._setters = {
-                other
-                for other in self._project.modules()
-                if "config." in other.text and any(f"config.{name}" in other.text for name in _DEFAULTS)
-            }
-        if self._setters <= {module}:
-            return {}
+        modules = list(self._project.modules())
+        if len(modules) > _FEW:  # all are loaded, and none of them may set anything
+            if self._setters is None or self._setters[0] != len(modules):
+                self._setters = (len(modules), {other for other in modules if _sets(other)})
+            if self._setters[1] <= {module}:
+                return {}
         found: dict[str, object] = {}
         seen, left = {module}, [module]
         while left:
@@ -176,7 +183,7 @@ class Decorations:
                     continue
                 seen.add(other)
                 left.append(other)
-                if other in self._setters:
+                if _sets(other):
                     for region in other.regions:
                         if region.kind not in ("def", "class", "import"):
                             for statement in other.read(region):

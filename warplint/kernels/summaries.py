@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from warplint.ir.effects import Effect, EffectSummary, Path
+from warplint.ir.effects import Effect, EffectSummary, Path, Rows
 from warplint.kernels import activity
 from warplint.kernels.activity import Activity
 from warplint.kernels.execute import execute
 from warplint.kernels.knowledge import Knowledge
+from warplint.kernels.rows import rows
 from warplint.kernels.trace import Trace
 from warplint.kernels.types import NONE, UNKNOWN_TYPE, Type
 from warplint.source.project import Definition
@@ -72,6 +73,7 @@ class Summary:
     needed_elements: frozenset[Element] = frozenset()
     wanted: frozenset[tuple[Path, Path]] = frozenset()
     finds: bool = False
+    rows: tuple[Rows, ...] = ()
 
 
 @dataclass(slots=True)
@@ -123,6 +125,7 @@ def effect_summary(knowledge: Knowledge, trace: Trace, active: Activity, backwar
         backward,
         summary.complete,
         summary.wanted,
+        summary.rows if summary.complete else (),
     )
 
 
@@ -205,6 +208,7 @@ class _Summariser:
             frozenset(element for load, element in self._elements(("load",)) if self._reaches(load)),
             frozenset((source, path) for source, mask in self.needs.items() for path in self.paths.paths(mask)),
             self._finds(),
+            self._rows(),
         )
 
     def _finds(self) -> bool:
@@ -225,6 +229,11 @@ class _Summariser:
                     ):
                         return True
         return False
+
+    def _rows(self) -> tuple[Rows, ...]:
+        loads = (operation.index for operation in self.trace.operations if operation.name == "load")
+        several = any(len(operation.operands) > 3 for operation in self.trace.operations if operation.name == "store")
+        return rows(self.trace, (load for load in loads if self._reaches(load))) if several else ()
 
     def _elements(self, names: tuple[str, ...]) -> Iterator[tuple[int, Element]]:
         operations = self.trace.operations

@@ -11,6 +11,7 @@ from warplint.ir.programs import (
     ArrayRef,
     Backward,
     Check,
+    Compute,
     Copy,
     DefinitionRef,
     Fill,
@@ -107,6 +108,13 @@ class _Writer:
                 "target": self.reference(operation.target),
                 "source": self.reference(operation.source),
                 "recorded": operation.recorded,
+            }
+        if isinstance(operation, Compute):
+            return {
+                "op": "compute",
+                "function": operation.function,
+                "target": self.reference(operation.target),
+                "sources": [self.reference(source) for source in operation.sources],
             }
         if isinstance(operation, Fill):
             return {"op": "fill", "array": self.reference(operation.array), "value": self.argument(operation.value)}

@@ -38,14 +38,20 @@ class TapeAnalysis:
     """The tape analysis of one project. ``effects`` says what each kernel does to its arguments.
 
     What is learned on the way stays here: ``uses`` of the kernels (by path and qualified name) that any run launched,
-    and ``exhausted``, the entry points whose run ended, or was not made, for want of steps (pairs of path and name).
+    ``exhausted``, the entry points whose run ended, or was not made, for want of steps (pairs of path and name), and
+    how many ``runs`` were made and how many ``steps`` they took.
     """
+
+    #: The most steps for one module.
+    BUDGET = entries.MODULE_BUDGET
 
     def __init__(self, project: Project, effects: Effects) -> None:
         self.project = project
         self.effects = effects
         self.uses: dict[tuple[FilePath, str], KernelUse] = {}
         self.exhausted: list[tuple[FilePath, str]] = []
+        self.runs = 0
+        self.steps = 0
 
     def module(self, module: Module) -> Iterator[Fact]:
         """The facts about tapes in what ``module`` runs; places may be in the modules that it uses."""
@@ -56,6 +62,8 @@ class TapeAnalysis:
         reads = unwritten.Reads()
         for trace in entries.traces(self.project, module, self.effects, left_out):
             self._note(module, trace)
+            self.runs += 1
+            self.steps += trace.steps
             reads.look(trace)
             sweeps = recorded.sweeps(trace)
             actives = [activity(trace, sweep) for sweep in sweeps]

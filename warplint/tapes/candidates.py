@@ -13,8 +13,14 @@ from warplint.tapes.memo import Memo
 
 _TAPE = re.compile(r"\bTape\s*\(")
 _CALLED = re.compile(r"([^\W\d]\w*)\s*\(")
+_BASES = re.compile(r"^class\s+\w+\s*\(([^()]*)\)", re.MULTILINE)
+_WORD = re.compile(r"[^\W\d]\w*")
 _DEFINED = re.compile(r"\bdef\s+(\w+)")
 _OPENS = re.compile(r"Tape$|^backward$")
+
+
+#: Of so few modules, those that are imported may not be loaded yet.
+_FEW = 60
 
 
 def _has_tape(module: Module) -> bool:
@@ -107,6 +113,7 @@ def _imported_openers(module: Module) -> frozenset[str]:
     project = module.project
     found: set[str] = set()
     known = _outer_names(project)
+    few = len(list(project.modules())) <= _FEW
     for region in module.regions:
         if region.kind != "import":
             continue
@@ -115,6 +122,9 @@ def _imported_openers(module: Module) -> frozenset[str]:
                 source = project.absolute(statement, module)
                 origin = project.find(source, module) if source else None
                 opening = origin is not None and opens_tapes(origin)
+                if origin is not None and not opening and few:
+                    _load_bases(project, origin)
+                    known = _outer_names(project)
                 for name, alias in statement.names:
                     # resolving every name of every module would cost more than all the rest
                     if name != "*" and (opening or name in known):
@@ -128,6 +138,15 @@ def _imported_openers(module: Module) -> frozenset[str]:
 
 
 _openers = Memo(_imported_openers)
+
+
+def _load_bases(project: Project, module: Module) -> None:
+    """Have the modules loaded that the classes of ``module`` inherit from. Where all files of a project are linted they
+    are loaded before any is analysed; an imported module that is not linted itself is loaded when it is asked for."""
+    names = {name for bases in _BASES.findall(module.text) for name in _WORD.findall(bases)}
+    for name in names:
+        if module.binds(name):
+            project.member(module, name)
 
 
 def mentions(project: Project, texts: Iterable[str]) -> Iterator[bool]:

@@ -81,6 +81,7 @@ class _Runs:
         flips: list[Location | None] = [None]
         tried: set[Location] = set()
         shrunk = self._long
+        steps = 0
         while flips and remaining > 0:
             flip = flips.pop(0)
             questions = Questions(frozenset() if flip is None else frozenset({flip}))
@@ -99,12 +100,14 @@ class _Runs:
             spent = budget - max(0, machine.budget)
             remaining -= spent
             self._budget -= spent
+            steps += spent
             if not shrunk and (machine.cut or not trace.finished) and remaining > 0:
                 shrunk = True
                 self._long = self._long or not trace.finished
                 flips.insert(0, flip)
                 continue
             self.covered |= machine.covered
+            trace.steps, steps = steps, 0
             yield trace
             if flip is None:
                 remaining = min(remaining, FLIP_BUDGET) if spent <= FLIP_BUDGET else 0

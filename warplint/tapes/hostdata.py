@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from warplint.ir.spans import Location
@@ -12,6 +13,9 @@ from warplint.tapes.values import ArrayValue, DictValue, ListValue, Storage, Unk
 
 if TYPE_CHECKING:
     from warplint.tapes.machine import Machine
+
+#: The items of longer lists of host data are not looked at.
+_MOST_ITEMS = 64
 
 
 def shape_result(
@@ -59,10 +63,7 @@ def numpy_call(
     """A numpy function: its result is unknown data, whose shape may be known."""
     from warplint.tapes.tapes import read_gradients
 
-    sources = frozenset().union(
-        *(value.sources for value in (*args, *keywords.values()) if isinstance(value, Unknown)),
-        *({value.storage} for value in args if isinstance(value, ArrayValue)),
-    )
+    sources = frozenset().union(*(_sources(value) for value in (*args, *keywords.values())))
     for value in args:
         read_gradients(machine, value, "host", site)
         if name not in ("array", "asarray", "ascontiguousarray", "copy"):
@@ -110,6 +111,19 @@ def numpy_call(
     return result
 
 
+def _sources(value: Value, depth: int = 2) -> frozenset[Storage]:
+    """The memory that host data, or a list of it, was computed from."""
+    if isinstance(value, Unknown):
+        return value.sources
+    if isinstance(value, ArrayValue):
+        return frozenset({value.storage})
+    if depth and isinstance(value, (tuple, ListValue)):
+        inner = value if isinstance(value, tuple) else value.items
+        if len(inner) <= _MOST_ITEMS:
+            return frozenset().union(*(_sources(item, depth - 1) for item in inner))
+    return frozenset()
+
+
 def note_gradient(data: Unknown, array: ArrayValue, read: int, *, shared: bool) -> None:
     """Host data is the gradient of ``array``, as it was read by the record with the number ``read``."""
     data.children["gradient"] = (array, read, shared)
@@ -149,6 +163,53 @@ def _is_sum(data: Value, depth: int = 6) -> bool:
         return False
     kind = data.origin[0]
     return kind in ("+", "sum") or any(_is_sum(part, depth - 1) for part in data.origin[1:])  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class RowOf:
+    """The row of an array with this number, as it was read by the host."""
+
+    array: ArrayValue
+    index: int
+
+
+def note_row(data: Unknown, index: Value, value: Value) -> None:
+    """``data[index] = value``: data of one number that gets another row stays known."""
+    rows = data.children.get("rows")
+    fill = data.children.get("fill")
+    known: dict[object, object] = rows if isinstance(rows, dict) else {None: fill} if isinstance(fill, float) else {}
+    row = _row(value)
+    if known and isinstance(index, int) and not isinstance(index, bool) and index >= 0 and row is not None:
+        data.children["rows"] = {**known, index: row}  # type: ignore[assignment]
+    else:
+        data.children.pop("rows", None)
+
+
+def _row(value: Value) -> RowOf | float | None:
+    if isinstance(value, (int, float)):
+        return float(value)
+    if not isinstance(value, Unknown):
+        return None
+    fill = value.children.get("fill")
+    if isinstance(fill, float):
+        return fill
+    origin = value.origin
+    if (
+        origin is not None
+        and isinstance(origin[0], tuple)
+        and origin[0][0] == "item"
+        and isinstance(origin[1], Unknown)
+    ):
+        array, index = origin[1].children.get("contents"), origin[0][1]
+        if isinstance(array, ArrayValue) and array.storage.owner is None and isinstance(index, int) and index >= 0:
+            return RowOf(array, index)
+    return None
+
+
+def rows_of(data: Value) -> dict[int | None, RowOf | float] | None:
+    """What is known of host data that was made row by row; the row None stands for all others."""
+    rows = data.children.get("rows") if isinstance(data, Unknown) else None
+    return rows if isinstance(rows, dict) else None
 
 
 def note_mean(machine: Machine, name: str, sources: frozenset[Storage], site: Location) -> None:

@@ -13,10 +13,12 @@ from warplint.tapes.arrays import size as size_of
 from warplint.tapes.recorded import Operation, Sweep, edges, overwritten, unclear, written
 from warplint.tapes.stories import called_from, launch_name, name_of, plain_name
 from warplint.tapes.trace import (
+    BackwardRun,
     Copied,
     Escaped,
     Filled,
     GradientRead,
+    GradientZeroed,
     Launched,
     Replayed,
     TapeBegan,
@@ -68,7 +70,7 @@ def _gone_past(trace: Trace, sweep: Sweep, whole: Sweep) -> Iterator[Fact]:
             kind = "backward-disabled" if record.recorded else "launch-not-recorded"
             yield _past(trace, sweep, record, found[0], kind)
         elif found and isinstance(record, Copied):
-            yield _by_utility(sweep, record, found[0])
+            yield _by_utility(trace, sweep, record, found[0])
 
 
 def _past(trace: Trace, sweep: Sweep, record: Launched, edge: Edge, kind: str) -> Fact:
@@ -90,7 +92,7 @@ def _past(trace: Trace, sweep: Sweep, record: Launched, edge: Edge, kind: str) -
     return Fact(kind, site, attributes, labels, record.context.definition, "taped", program)
 
 
-def _by_utility(sweep: Sweep, record: Copied, edge: Edge) -> Fact:
+def _by_utility(trace: Trace, sweep: Sweep, record: Copied, edge: Edge) -> Fact:
     place = record.context
     labels = (
         Label(place.site, f"`{record.by}` writes {name_of(edge.target)} from {name_of(edge.source)}, on no tape"),
@@ -103,7 +105,8 @@ def _by_utility(sweep: Sweep, record: Copied, edge: Edge) -> Fact:
         "target": plain_name(edge.target),
         "input": plain_name(edge.origins[0]),
     }
-    return Fact("utility-not-recorded", place.site, attributes, labels, place.definition, "taped")
+    program = programs.gradient(trace, sweep, edge.origins)
+    return Fact("utility-not-recorded", place.site, attributes, labels, place.definition, "taped", program)
 
 
 def _off_the_tape(trace: Trace, sweep: Sweep, whole: Sweep) -> Iterator[Fact]:
@@ -153,7 +156,11 @@ def _off_the_tape(trace: Trace, sweep: Sweep, whole: Sweep) -> Iterator[Fact]:
         "input": plain_name(inputs[0]),
         "cause": f"nothing on this tape writes `{plain_name(loss)}`",
     }
-    program = programs.gradient(trace, sweep, inputs)
+    goal = next((target for _, record in reversed(sweep.operations) for _, target in edges(record)), None)
+    if computed is None and goal is not None:
+        program = programs.without_sweep(trace, sweep, inputs, goal, sweep.position)
+    else:
+        program = programs.gradient(trace, sweep, inputs)
     yield Fact("loss-not-on-tape", site, attributes, labels, sweep.backward.context.definition, "taped", program)
 
 
@@ -181,7 +188,21 @@ def _cannot_start(trace: Trace, sweep: Sweep) -> str:
     records = trace.records[sweep.operations[0][0] : sweep.position]
     if any(unclear(record, target) for record in records for target in targets):
         return ""
+    for record in trace.records[: sweep.position]:
+        # The sweep of another tape may have left the gradient that this one goes on with.
+        if isinstance(record, BackwardRun) and record.tape != sweep.backward.tape and not _erased(trace, record, sweep):
+            return ""
     return "it is given neither a loss nor seeds"
+
+
+def _erased(trace: Trace, earlier: BackwardRun, sweep: Sweep) -> bool:
+    """Whether all gradients that an earlier sweep left are zeroed before ``sweep``."""
+    behind = False
+    for record in trace.records[: sweep.position]:
+        behind = behind or record is earlier
+        if behind and isinstance(record, GradientZeroed) and record.tape == earlier.tape:
+            return True
+    return False
 
 
 def _inputs(trace: Trace, sweep: Sweep) -> tuple[ArrayValue, ...]:

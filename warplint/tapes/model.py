@@ -236,6 +236,17 @@ def _deepcopy(machine: Machine, args: Args, keywords: Keywords, site: Location) 
     return Unknown("copy")
 
 
+def _namespace(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
+    """``types.SimpleNamespace(name=value, ...)``."""
+    made = Unknown("namespace")
+    for key, value in keywords.items():
+        if key not in ("*", "**"):
+            made.children[("attr", key)] = value
+            if isinstance(value, ArrayValue) and not value.storage.name:
+                value.storage.name = key
+    return made
+
+
 def _deque(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
     """``collections.deque(iterable, maxlen)``."""
     given = dict(zip(("iterable", "maxlen"), args, strict=False)) | keywords
@@ -264,6 +275,8 @@ _HANDLERS: dict[str, Handler] = {
     "functools.partial": _partial,
     "copy.deepcopy": _deepcopy,
     "copy.copy": _deepcopy,
+    "types.SimpleNamespace": _namespace,
+    "argparse.Namespace": _namespace,
     "collections.namedtuple": records.make_class,
     "typing.NamedTuple": records.make_class,
     "collections.deque": _deque,

@@ -6,6 +6,7 @@ copies: it reads what the arrays hold when ``backward()`` runs.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, Union
@@ -44,6 +45,7 @@ class _Needed:
     reader: Operation
     access: Access
     origins: Origins
+    rows: frozenset[int] | None = None  # the rows of the array that are read, where they are known
 
 
 def facts(trace: Trace, sweeps: list[Sweep], actives: list[Activity]) -> Iterator[Fact]:
@@ -110,8 +112,27 @@ def _needs(operation: tuple[int, Launched], edges: tuple[Edge, ...]) -> Iterator
         read = by_path.get(wanted)
         if source not in active or read is None or not read.differentiable or not read.reads:
             continue
-        if read.array.storage not in changed:
-            yield _Needed(operation, read, active[source])
+        rows = _rows(record, read.path, "needed")
+        if read.array.storage not in changed or rows is not None:
+            yield _Needed(operation, read, active[source], rows)
+
+
+def _rows(record: Launched, path: tuple[str, ...], which: Literal["needed", "written"]) -> frozenset[int] | None:
+    """The numbers of the rows of an array that a launch needs or writes, None where they are not known."""
+    summary = record.summary
+    if summary is None:
+        return None
+    values = dict(zip(summary.parameters, record.arguments, strict=False))
+    for known in summary.rows:
+        if known.path == path:
+            found = set()
+            for row in known.needed if which == "needed" else known.written:
+                value = values.get(row.parameter)
+                if not isinstance(value, int) or isinstance(value, bool):
+                    return None
+                found.add(value + row.offset)
+            return frozenset(found)
+    return None
 
 
 def _in_place(operation: tuple[int, Launched], edges: tuple[Edge, ...]) -> Iterator[_Overwrite]:
@@ -157,7 +178,7 @@ def _written(record: Launched | Copied) -> Iterator[tuple[ArrayValue, Access | N
 def _overlap(value: _Needed, record: Launched | Copied, array: ArrayValue, access: Access | None) -> bool:
     """Whether a write surely reaches elements that the reader read."""
     read = value.access.array
-    if read.view and array.view and read.view != array.view:
+    if (read.view and array.view and read.view != array.view) or _elsewhere(value, array):
         return False
     if isinstance(record, Copied):
         # Slices of a copy are views, but offsets are arguments that the trace does not keep.
@@ -166,6 +187,12 @@ def _overlap(value: _Needed, record: Launched | Copied, array: ArrayValue, acces
     effect = record.summary.effect(access.path)
     if effect is None:
         return False
+    if value.rows is not None and not read.view and not array.view:
+        rows = _rows(record, access.path, "written")
+        if rows is not None:
+            return not rows.isdisjoint(value.rows)
+    if _writes_itself(value.reader[1], read.storage):
+        return False  # which of its elements such a launch reads is not known
     if not effect.placed:
         return True
     # Where it writes depends on its arguments: the same kernel with the same ones writes the same elements.
@@ -175,6 +202,21 @@ def _overlap(value: _Needed, record: Launched | Copied, array: ArrayValue, acces
     names = record.summary.parameters
     before, after = (dict(zip(names, launch.arguments, strict=False)) for launch in (reader, record))
     return all(len(path) == 1 and _same(before.get(path[0]), after.get(path[0])) for path in effect.placed)
+
+
+def _elsewhere(value: _Needed, array: ArrayValue) -> bool:
+    """Whether a view holds none of the rows that are needed, as far as is known."""
+    if value.rows is None or not array.view or value.access.array.view:
+        return False
+    row = re.match(r"\[(\d+)[],]", array.view)
+    return row is None or int(row[1]) not in value.rows
+
+
+def _writes_itself(record: Launched | Copied, storage: Storage) -> bool:
+    """Whether an operation writes an array that it reads."""
+    return isinstance(record, Launched) and any(
+        access.array.storage is storage and (access.writes or access.accumulates) for access in record.accesses
+    )
 
 
 def _same(first: object, second: object) -> bool:
@@ -188,7 +230,7 @@ def _replaced(write: tuple[int, Filled | ViewChanged], needed: dict[Storage, lis
     array = write[1].array
     for value in needed.get(array.storage, ()):
         read = value.access.array
-        if not (read.view and array.view and read.view != array.view):
+        if not (read.view and array.view and read.view != array.view) and not _elsewhere(value, array):
             yield _Overwrite(array, value.reader, write, value.origins, "value")
             return
 

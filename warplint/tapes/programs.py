@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from warplint.ir import programs as ir
 from warplint.ir.spans import Location
+from warplint.tapes import hostdata
 from warplint.tapes.launches import StructSnapshot
 from warplint.tapes.recorded import Sweep
 from warplint.tapes.trace import (
@@ -26,6 +28,10 @@ from warplint.tapes.values import ArrayValue, Storage, Unknown, is_plain
 
 #: A program with more operations than this is not worth a probe.
 MAX_OPERATIONS = 400
+#: The functions of Warp, besides launches and copies, that a probe calls.
+_CALLED = frozenset({"array_sum", "array_inner", "array_scan"})
+#: Rows of an array that are filled one by one.
+_MAX_ROWS = 32
 #: Stands for host data that goes into an input while the program runs.
 _STORED = 0.6
 
@@ -97,7 +103,8 @@ def gradient(
         for record in trace.records[:end]
         if isinstance(record, BackwardRun) and record.tape in wanted and record.loss is not None
     }
-    kept = _slice(trace.records[: end + 1], losses | {loss.storage}, wanted)
+    read_from = {origin.storage for origin in origins}
+    kept = _slice(trace.records[: end + 1], losses | {loss.storage}, wanted, read_from)
     if kept is None:
         return None
     site = trace.records[end].context.site
@@ -186,8 +193,11 @@ def operations(records: list[Record], goals: set[Storage], tapes: set[int]) -> l
     return None if kept is None else _operations(kept)
 
 
-def _slice(records: list[Record], goals: set[Storage], tapes: set[int]) -> list[Record] | None:
-    """The records that what is in ``goals`` at the end depends on, with the allocations and the tapes."""
+def _slice(
+    records: list[Record], goals: set[Storage], tapes: set[int], read: Collection[Storage] = ()
+) -> list[Record] | None:
+    """The records that what is in ``goals`` at the end depends on, with the allocations and the tapes, and what zeroes
+    the gradients of ``read``."""
     needed = set(goals)
     computed = {
         access.array.storage
@@ -217,7 +227,7 @@ def _slice(records: list[Record], goals: set[Storage], tapes: set[int]) -> list[
                 needed |= {array.storage for array in _arrays(record.arguments)}
         elif isinstance(record, Copied):
             if record.target.storage in needed:
-                if record.by:
+                if record.by and record.by not in _CALLED:
                     return None  # a probe does not call it
                 kept.append(record)
                 needed.add(record.source.storage)
@@ -225,8 +235,13 @@ def _slice(records: list[Record], goals: set[Storage], tapes: set[int]) -> list[
             if record.array.storage in needed:
                 kept.append(record)
                 origin = contents(record)
+                rows = hostdata.rows_of(record.value) if origin is None else None
+                if rows is not None and not _can_fill(record, rows):
+                    return None
                 if origin is not None:
                     needed.add(origin.storage)
+                elif rows is not None:
+                    needed |= {row.array.storage for row in rows.values() if isinstance(row, hostdata.RowOf)}
                 elif record.sources & computed:
                     return None  # what host code made of these contents is not known
         elif isinstance(record, (TapeBegan, TapeEnded, BackwardRun)):
@@ -235,7 +250,8 @@ def _slice(records: list[Record], goals: set[Storage], tapes: set[int]) -> list[
                 if isinstance(record, BackwardRun) and record.loss is not None:
                     needed.add(record.loss.storage)
         elif isinstance(record, GradientZeroed) and (
-            record.tape in tapes or (record.array is not None and record.array.storage in needed)
+            record.tape in tapes
+            or (record.array is not None and (record.array.storage in needed or record.array.storage in read))
         ):
             kept.append(record)
         if len(kept) > MAX_OPERATIONS:
@@ -289,10 +305,51 @@ def _operations(records: list[Record]) -> list[ir.Operation]:
     found: list[ir.Operation] = []
     identities: dict[int, int] = {}
     for record in records:
+        rows = hostdata.rows_of(record.value) if isinstance(record, Filled) and contents(record) is None else None
+        if isinstance(record, Filled) and rows is not None:
+            found.extend(_fill_rows(record, rows))
+            continue
         operation = _operation(record, identities)
-        if operation is not None:
+        last = found[-1] if found else None
+        if isinstance(operation, ir.Compute) and isinstance(last, ir.Compute) and last.site == operation.site:
+            found[-1] = replace(last, sources=(*last.sources, *operation.sources))  # one call
+        elif operation is not None:
             found.append(operation)
     return found
+
+
+def _own_rows(record: Filled, rows: Mapping[int | None, hostdata.RowOf | float]) -> int:
+    """How many rows of an array get what was in another row of it."""
+    own = [
+        row for row in rows.values() if isinstance(row, hostdata.RowOf) and row.array.storage is record.array.storage
+    ]
+    return len(own)
+
+
+def _can_fill(record: Filled, rows: Mapping[int | None, hostdata.RowOf | float]) -> bool:
+    """Whether a program can do the same with copies and fills, one after the other."""
+    shape, own = record.array.shape, _own_rows(record, rows)
+    return not own or (own == 1 and shape is not None and isinstance(shape[0], int) and shape[0] <= _MAX_ROWS)
+
+
+def _fill_rows(record: Filled, rows: Mapping[int | None, hostdata.RowOf | float]) -> Iterator[ir.Operation]:
+    """Host data that was made row by row; the row None stands for all others.
+
+    A row of the array itself was read before the others got their new contents.
+    """
+    site, target = record.context.site, reference(record.array)
+    rows = dict(rows)
+    if _own_rows(record, rows):
+        assert record.array.shape is not None and isinstance(record.array.shape[0], int)
+        others = rows.pop(None)
+        rows |= {index: others for index in range(record.array.shape[0]) if index not in rows}
+    for index, row in rows.items():
+        place = target if index is None else ir.ArrayRef(target.array, f"{target.view}[{index}]")
+        if isinstance(row, hostdata.RowOf):
+            source = reference(row.array)
+            yield ir.Copy(site, place, ir.ArrayRef(source.array, f"{source.view}[{row.index}]"), recorded=False)
+        else:
+            yield ir.Fill(site, place, row)
 
 
 def _operation(record: Record, identities: dict[int, int]) -> ir.Operation | None:
@@ -303,6 +360,8 @@ def _operation(record: Record, identities: dict[int, int]) -> ir.Operation | Non
         arguments = tuple(argument(value, identities) for value in record.arguments)
         recorded = record.recorded or record.context.tape is None
         return ir.Launch(site, record.kernel, _shape(record.dim), arguments, recorded)
+    if isinstance(record, Copied) and record.by:
+        return ir.Compute(site, record.by, reference(record.target), (reference(record.source),))
     if isinstance(record, Copied):
         return ir.Copy(site, reference(record.target), reference(record.source))
     if isinstance(record, Filled):

@@ -153,6 +153,7 @@ def set_item(machine: Machine, owner: Value, index: Value, value: Value, site: L
         arrays.set_item(machine, owner, index, value, site)
     elif isinstance(owner, Unknown):
         hostdata.note_change(machine, owner, site)
+        hostdata.note_row(owner, index, value)
         for fact in ("fill", "values", "contents"):
             owner.children.pop(fact, None)
         if isinstance(value, Unknown):

@@ -321,6 +321,8 @@ class Trace:
     finished: bool = True
     #: Whether counts of steps were made smaller, so that the run comes to its end.
     shrunk: bool = False
+    #: The steps that the run took, with those of the longer run that it stands for.
+    steps: int = 0
 
     def __iter__(self) -> Iterator[Record]:
         return iter(self.records)

@@ -212,6 +212,11 @@ class _Script:
         del position
         self.body.append(f"wp.copy({self._reference(operation['target'])}, {self._reference(operation['source'])})")
 
+    def _compute(self, operation: dict[str, Any], position: int) -> None:
+        del position
+        arrays = [self._reference(one) for one in (*operation["sources"], operation["target"])]
+        self.body.append(f"wp.utils.{operation['function']}({', '.join(arrays)})")
+
     def _fill(self, operation: dict[str, Any], position: int) -> None:
         target, value = self._reference(operation["array"]), operation["value"]
         number, view = operation["array"]["array"], operation["array"]["view"]

@@ -274,6 +274,13 @@ class _Run:
         else:
             target.assign(np.array(source.numpy(), copy=True))
 
+    def compute(self, operation: dict[str, Any], position: int) -> None:
+        del position
+        target, sources = self.reference(operation["target"]), [self.reference(one) for one in operation["sources"]]
+        import warp.utils
+
+        getattr(warp.utils, operation["function"])(*sources, target)
+
     def fill(self, operation: dict[str, Any], position: int) -> None:
         array = self.reference(operation["array"])
         value = operation["value"]
