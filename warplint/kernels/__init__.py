@@ -24,6 +24,7 @@ from warplint.kernels.relevant import Relevant
 from warplint.kernels.summaries import Summaries, effect_summary
 from warplint.kernels.trace import Trace
 from warplint.kernels.unselected import selects_given
+from warplint.kernels.users import Users
 from warplint.source.project import Definition, Module, Project
 from warplint.source.regions import Region
 
@@ -35,6 +36,7 @@ class Analysis:
         self.knowledge = Knowledge(project, warp_version)
         self.summaries = Summaries(self.knowledge)
         self.callers = Callers(self.knowledge)
+        self._users = Users(project, self.knowledge.decorations)
         self._relevant = Relevant(project, self.knowledge.decorations)
         self._effects: dict[tuple[object, str, int], EffectSummary | None] = {}
 
@@ -90,6 +92,8 @@ class Analysis:
             # The module is meant to run forward only: just kernels that ask for an adjoint themselves count.
             differentiated = [kernel for kernel in differentiated if self.knowledge.decorations.explicit(kernel)]
         if not differentiated and (kernels or options.backward is not True):
+            return
+        if not kernels and self._users.forward_only(definition):
             return
         positions = self.callers.sources(definition)
         inputs = None if positions is None else {trace.parameters[p][2] for p in positions if p < len(trace.parameters)}
