@@ -11,7 +11,7 @@ from pathlib import Path as FilePath
 
 from warplint.ir.effects import EffectSummary, KernelUse
 from warplint.ir.facts import Fact
-from warplint.kernels import activity
+from warplint.kernels import absent, activity
 from warplint.kernels.adjoint_facts import AdjointFacts, declared
 from warplint.kernels.callers import Callers
 from warplint.kernels.constants import Closure
@@ -111,9 +111,9 @@ class Analysis:
         constant = activity.without_gradient(self.knowledge, trace)
         active = activity.analyse(self.knowledge, trace, None if inputs is None else frozenset(inputs), constant)
         given = (self.knowledge, trace, active, closure, tuple(callers), options.component_overwrites, places)
-        yield from Facts(*given).all()
         adjoints = AdjointFacts(*given)
-        yield from adjoints.all()
+        for fact in (*Facts(*given).all(), *adjoints.all()):
+            yield absent.marked(self.knowledge, trace, fact, given[4])
         if self.knowledge.decorations.role(trace.definition) == "kernel":
             yield from adjoints.effects()
 
