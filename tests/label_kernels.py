@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -109,8 +110,34 @@ def _draw(rng: np.random.Generator, size: int, singular: bool) -> np.ndarray:
 
 
 def _size(dtype: Any) -> int:
-    """Components of a scalar, vector, matrix or quaternion type."""
+    """Components of a scalar, vector, matrix or quaternion type, and of a struct of such with float components."""
+    if hasattr(dtype, "vars"):
+        assert all(_scalar(field.type) in (float, wp.float32) for field in dtype.vars.values()), "floats only"
+        return sum(_size(field.type) for field in dtype.vars.values())
     return int(getattr(dtype, "_length_", 1))
+
+
+def _made(values: np.ndarray, dtype: Any, shape: tuple[int, ...], grad: bool = False) -> wp.array:
+    """An array of flat numbers."""
+    flat = values.astype(np.float32)
+    if hasattr(dtype, "vars"):
+        elements = flat.view(np.dtype(dtype.numpy_dtype())).reshape(shape)
+    else:
+        elements = flat.reshape(*shape, *getattr(dtype, "_shape_", ()))
+    return wp.array(elements, dtype=dtype, requires_grad=grad)
+
+
+def _numbers(array: wp.array) -> np.ndarray:
+    """The numbers in an array, flat."""
+    values = array.numpy()
+    return values.view(np.float32).ravel() if values.dtype.fields is not None else values.ravel()
+
+
+def _cloned(array: wp.array) -> wp.array:
+    """A clone, on the tape if there is one. Warp warns of structs: that gradients of other uses may get lost."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return wp.clone(array)
 
 
 def _scalar(dtype: Any) -> Any:
@@ -161,10 +188,7 @@ class Run:
 
     def _launch(self, points: list[np.ndarray], tape: wp.Tape | None) -> tuple[list[wp.array], list[wp.array]]:
         grad = tape is not None
-        sources = [
-            wp.array(p.reshape(*leaf.shape, *getattr(leaf.dtype, "_shape_", ())), dtype=leaf.dtype, requires_grad=grad)
-            for p, leaf in zip(points, self.leaves, strict=True)
-        ]
+        sources = [_made(p, leaf.dtype, leaf.shape, grad) for p, leaf in zip(points, self.leaves, strict=True)]
         results: list[wp.array] = []
 
         def build(recipe: Any) -> Any:
@@ -181,7 +205,7 @@ class Run:
                 results.append(wp.zeros(recipe[2], dtype=recipe[1], requires_grad=grad))
             else:
                 self.outcome[recipe[1]] = len(results)
-                results.append(wp.clone(sources[recipe[1]]))
+                results.append(_cloned(sources[recipe[1]]))
             return results[-1]
 
         if tape is None:
@@ -202,17 +226,18 @@ class Run:
         sources, results = self._launch([leaf.values for leaf in self.leaves], tape)
         seeds = {}
         for k, r in enumerate(results):
-            flat = r.numpy()
-            seeds[r] = wp.array(self._weight(k, flat.size).reshape(flat.shape), dtype=r.dtype)
-        tape.backward(grads=seeds)
-        return np.concatenate([s.grad.numpy().ravel().astype(np.float64) for s in sources])
+            seeds[r] = _made(self._weight(k, _numbers(r).size), r.dtype, r.shape)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # see _cloned
+            tape.backward(grads=seeds)
+        return np.concatenate([_numbers(s.grad).astype(np.float64) for s in sources])
 
     def value(self, points: list[np.ndarray]) -> float:
         """The projection, summed in double precision."""
         _, results = self._launch(points, None)
         total = 0.0
         for k, r in enumerate(results):
-            flat = r.numpy().ravel().astype(np.float64)
+            flat = _numbers(r).astype(np.float64)
             total += float(np.dot(flat, self._weight(k, flat.size).astype(np.float64)))
         return total
 

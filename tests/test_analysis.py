@@ -276,3 +276,38 @@ def test_private_kernels_of_a_package_whose_kernels_run_forward_hurt_nobody(
         (package / file).write_text(text)
     results = analysis.analyse_files([package / file for file in texts], open_project(), {}, jobs=1)
     assert [fact.reach for result in results for fact in result.facts] == [reach]
+
+
+OPTIONAL = """
+import numpy as np
+import warp as wp
+
+@wp.func
+def scaled(factor: wp.array(dtype=float), y: wp.array(dtype=float), i: int):
+    if factor:
+        y[i] *= factor[i]
+
+@wp.kernel
+def scale(x: wp.array(dtype=float), factor: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    if factor:
+        y[i] *= factor[i]
+    y[i] += x[i]
+    scaled(factor, y, i)
+
+def run():
+    x = wp.array(np.ones(3), dtype=float, requires_grad=True)
+    y = wp.ones(3, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(scale, dim=3, inputs=[x, {factor}], outputs=[y])
+    tape.backward(grads={{y: y}})
+"""
+
+
+@pytest.mark.parametrize(("factor", "reach"), [("None", "library"), ("x", "taped")])
+def test_what_only_an_absent_array_would_spoil_hurts_no_tape(tmp_path: Path, factor: str, reach: str) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(OPTIONAL.format(factor=factor))
+    (result,) = analysis.analyse_files([path], open_project(), {}, jobs=1)
+    found = [(fact.kind, fact.reach) for fact in result.facts if fact.kind == "array-augmented-assignment"]
+    assert found == [("array-augmented-assignment", reach)] * 2

@@ -45,7 +45,16 @@ def reaching(fact: Fact, uses: Uses, project: Project) -> Fact:
     if not isinstance(program, KernelProgram):
         return fact  # it comes from a tape
     kernels = program.callers or (program.kernel,)
-    return replace(fact, reach=min((_reach(kernel, uses, project) for kernel in kernels), key=_ORDER.index))
+    found = [(kernel, _reach(kernel, uses, project)) for kernel in kernels]
+    reaches: list[Reach] = [
+        "library" if reach == "taped" and any(_same(kernel, other) for other in fact.unrecorded) else reach
+        for kernel, reach in found
+    ]
+    return replace(fact, reach=min(reaches, key=_ORDER.index))
+
+
+def _same(one: DefinitionRef, other: DefinitionRef) -> bool:
+    return (one.path, one.qualname) == (other.path, other.qualname)
 
 
 def _reach(kernel: DefinitionRef, uses: Uses, project: Project) -> Reach:

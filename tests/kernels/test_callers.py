@@ -133,3 +133,74 @@ def test_a_setting_of_what_a_module_imports(project: Project, tmp_path: Path) ->
         definition = next(one for region in module.regions for one in module.within(region) if one.node.name == "run0")
         summary = kernels.effects(module.project, definition)
         assert summary is not None and summary.backward is (True if backward is None else backward)
+
+
+CHAIN = """
+import warp as wp
+
+
+def make_inner(shape):
+    @wp.func
+    def product(x: wp.array(dtype=float), n: int):
+        p = float(1.0)
+        for i in range(n):
+            p = p * x[i]
+        return p
+
+    @wp.func
+    def solve(x: wp.array(dtype=float), n: int):
+        return product(x, n)
+
+    solve.core = product
+    return solve
+
+
+def make_outer(shape):
+    inner = make_inner(shape)
+
+    @wp.func
+    def twice(x: wp.array(dtype=float), n: int):
+        return shape(2.0) * wp.static(inner.core)(x, n)
+
+    return twice
+
+
+def make_kernel(shape, step):
+    @wp.kernel{options}
+    def run(x: wp.array(dtype=float), n: int, out: wp.array(dtype=float)):
+        out[0] = wp.static(make_outer(shape))(x, n)
+
+    return run
+
+
+@wp.func
+def shape(x: float):
+    return wp.where(x > 0.0, wp.sqrt(x), 0.0)
+
+
+plain = make_kernel(shape, 1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "addition", "expected"),
+    [
+        ("(enable_backward=False)", "", set()),
+        ("", "", {"loop-carried-value", "unselected-branch"}),
+        (
+            "(enable_backward=False)",
+            "other = unknown(make_outer, shape)\n",
+            {"loop-carried-value", "unselected-branch"},
+        ),
+        (
+            "(enable_backward=False)",
+            "def more():\n    again = make_outer\n    @wp.kernel\n    def also(x: float):\n        pass\n",
+            {"loop-carried-value", "unselected-branch"},
+        ),
+    ],
+)
+def test_what_factories_hand_on_is_followed_by_name(
+    project: Project, options: str, addition: str, expected: set[str]
+) -> None:
+    module = module_of(project, CHAIN.replace("{options}", options) + addition)
+    assert {fact.kind for fact in kernels.analyse(project, module)} == expected

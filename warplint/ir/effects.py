@@ -88,14 +88,16 @@ class KernelUse:
     """How the analysed host code uses one kernel.
 
     ``taped``: some launch is recorded. ``constant``: the arrays that none of the recorded launches passes with a
-    gradient, and that nothing shows to be meant to have one; empty where no launch is recorded.
+    gradient, and that nothing shows to be meant to have one; empty where no launch is recorded. ``absent``: the
+    parameters for which all recorded launches pass ``None``.
     """
 
     taped: bool
     constant: frozenset[Path] = frozenset()
+    absent: frozenset[str] = frozenset()
 
     def also(self, other: KernelUse) -> KernelUse:
         """Both uses together."""
         if self.taped and other.taped:
-            return KernelUse(True, self.constant & other.constant)
+            return KernelUse(True, self.constant & other.constant, self.absent & other.absent)
         return self if self.taped else other

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from warplint.ir.fixes import Fix
-from warplint.ir.programs import Check, Program
+from warplint.ir.programs import Check, DefinitionRef, Program
 from warplint.ir.spans import Location
 
 Severity = Literal["error", "warning", "info"]
@@ -48,6 +48,8 @@ class Fact:
     definition: str
     reach: Reach = "taped"
     program: Program | None = None
+    #: Kernels that tapes launch in a way that does not come here.
+    unrecorded: tuple[DefinitionRef, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

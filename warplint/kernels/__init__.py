@@ -11,7 +11,7 @@ from pathlib import Path as FilePath
 
 from warplint.ir.effects import EffectSummary, KernelUse
 from warplint.ir.facts import Fact
-from warplint.kernels import activity
+from warplint.kernels import absent, activity
 from warplint.kernels.adjoint_facts import AdjointFacts, declared
 from warplint.kernels.callers import Callers
 from warplint.kernels.constants import Closure
@@ -24,6 +24,7 @@ from warplint.kernels.relevant import Relevant
 from warplint.kernels.summaries import Summaries, effect_summary
 from warplint.kernels.trace import Trace
 from warplint.kernels.unselected import selects_given
+from warplint.kernels.users import Users
 from warplint.source.project import Definition, Module, Project
 from warplint.source.regions import Region
 
@@ -35,6 +36,7 @@ class Analysis:
         self.knowledge = Knowledge(project, warp_version)
         self.summaries = Summaries(self.knowledge)
         self.callers = Callers(self.knowledge)
+        self._users = Users(project, self.knowledge.decorations)
         self._relevant = Relevant(project, self.knowledge.decorations)
         self._effects: dict[tuple[object, str, int], EffectSummary | None] = {}
 
@@ -91,6 +93,8 @@ class Analysis:
             differentiated = [kernel for kernel in differentiated if self.knowledge.decorations.explicit(kernel)]
         if not differentiated and (kernels or options.backward is not True):
             return
+        if not kernels and self._users.forward_only(definition):
+            return
         positions = self.callers.sources(definition)
         inputs = None if positions is None else {trace.parameters[p][2] for p in positions if p < len(trace.parameters)}
         yield from self._facts(trace, inputs, closure, options, differentiated, self.callers.places(trace))
@@ -107,9 +111,9 @@ class Analysis:
         constant = activity.without_gradient(self.knowledge, trace)
         active = activity.analyse(self.knowledge, trace, None if inputs is None else frozenset(inputs), constant)
         given = (self.knowledge, trace, active, closure, tuple(callers), options.component_overwrites, places)
-        yield from Facts(*given).all()
         adjoints = AdjointFacts(*given)
-        yield from adjoints.all()
+        for fact in (*Facts(*given).all(), *adjoints.all()):
+            yield absent.marked(self.knowledge, trace, fact, given[4])
         if self.knowledge.decorations.role(trace.definition) == "kernel":
             yield from adjoints.effects()
 

@@ -10,7 +10,7 @@ from warplint.kernels.constants import mentions
 from warplint.kernels.execute import execute
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.numeric import Place
-from warplint.kernels.options import decorated
+from warplint.kernels.options import is_decorated
 from warplint.kernels.trace import Operation, Trace
 from warplint.source.bindings import Binder, bound_names, target_names
 from warplint.source.project import Definition
@@ -54,9 +54,7 @@ class Callers:
     def _decorated(self, name: str) -> Iterator[tuple[Definition, list[int]]]:
         """The kernels and funcs in regions that call something of that name, and the lines where those do."""
         for module, region, lines in mentions(self._knowledge.project, name):
-            if region.kind not in ("import", "assign") and decorated(module).search(
-                module.text, region.start, region.end
-            ):
+            if is_decorated(module, region):
                 for candidate in module.within(region):
                     if self._knowledge.decorations.role(candidate) in ("kernel", "func"):
                         yield candidate, lines

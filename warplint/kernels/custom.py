@@ -10,7 +10,7 @@ from warplint.ir.spans import Span
 from warplint.kernels.callers import Callers
 from warplint.kernels.execute import execute
 from warplint.kernels.knowledge import Knowledge
-from warplint.kernels.options import decorated
+from warplint.kernels.options import decorated_definitions
 from warplint.kernels.trace import Trace
 from warplint.kernels.types import Type
 from warplint.source.project import Definition
@@ -60,7 +60,7 @@ def declaration(knowledge: Knowledge, definition: Definition, role: str) -> Decl
         if isinstance(target, Definition) and knowledge.decorations.role(target) == "func":
             overloads = tuple(
                 other
-                for other in target.module.functions(decorated(target.module))
+                for other in decorated_definitions(target.module)
                 if other.qualname == target.qualname and knowledge.decorations.role(other) == "func"
             )
             return Declaration(definition, role, overloads or (target,))

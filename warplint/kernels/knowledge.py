@@ -13,7 +13,7 @@ from warplint.kernels.types import UNKNOWN_TYPE, Type, Types
 from warplint.source.project import Definition, Project
 
 if TYPE_CHECKING:
-    from warplint.kernels.summaries import Summary
+    from warplint.kernels.summary import Summary
     from warplint.kernels.trace import Trace
 
 #: Version of Warp whose code generator is mirrored, unless another one is asked for.

@@ -381,6 +381,12 @@ class LostValues:
                 or not any(self._paths.meets(reader, at) for at in self._elements.overwriters(loss.origin))
             ):
                 continue
+            if (
+                loss.overwriter is not None
+                and via == "value"
+                and self._paths.selects_again(reader, loss.origin, self._elements.overwriters(loss.origin))
+            ):
+                continue
             if loss.kind == "result" and balanced(self._trace, self._active, self._invariance, reader, loss.origin):
                 continue
             span = place or self._trace.operations[reader].span

@@ -13,6 +13,7 @@ from typing import Literal
 from warplint.ir import syntax as ir
 from warplint.kernels.constants import Constants
 from warplint.source.project import UNKNOWN, Definition, Module, Project, Scope, blocks
+from warplint.source.regions import Region
 
 Role = Literal["kernel", "func", "func_grad", "func_replay", "func_native"]
 
@@ -53,6 +54,28 @@ def _decorated(module: Module) -> re.Pattern[str]:
             for match in _ALIASES.finditer(module.text, region.start, region.end):
                 names.add(match["imported"] or match["assigned"])
     return re.compile(rf"@\s*(?:\w+\s*\.\s*)*(?:{'|'.join(sorted(names))})\b")
+
+
+def decorated_regions(module: Module) -> Iterator[Region]:
+    """The regions of a module that can hold a kernel or func, in order."""
+    if "@" in module.text:
+        pattern = decorated(module)
+        for region in module.regions:
+            if is_decorated(module, region, pattern):
+                yield region
+
+
+def is_decorated(module: Module, region: Region, pattern: re.Pattern[str] | None = None) -> bool:
+    """Whether a region can hold a kernel or func; ``pattern`` is that of ``decorated``, where it is at hand."""
+    if region.kind in ("import", "assign"):
+        return False
+    return (pattern or decorated(module)).search(module.text, region.start, region.end) is not None
+
+
+def decorated_definitions(module: Module) -> Iterator[Definition]:
+    """Every function in the regions of a module that can hold a kernel or func."""
+    for region in decorated_regions(module):
+        yield from module.within(region)
 
 
 _OVERWRITES = "enable_vector_component_overwrites"
@@ -273,7 +296,7 @@ class Decorations:
         return known
 
     def _companions(self, module: Module, role: str) -> Iterator[tuple[Definition, str]]:
-        for candidate in module.functions(decorated(module)):
+        for candidate in decorated_definitions(module):
             assert isinstance(candidate.node, ir.FunctionDef)
             for decorator in candidate.node.decorators:
                 if isinstance(decorator, ir.Call) and decorator.args and isinstance(decorator.args[0], ir.Name):

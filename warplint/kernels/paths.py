@@ -80,6 +80,24 @@ class Paths:
             return user.operands[1 if conditions[user.operands[0]] else 2] != value
         return False
 
+    def selects_again(self, reader: int, load: int, writers: list[int]) -> bool:
+        """Whether an element becomes the least or greatest of itself and others, and ``reader`` is part of that.
+
+        With the result in place of the element, the same operand is selected: Warp gives a tie to the second one, so
+        the element has to be the first.
+        """
+        operations = self._trace.operations
+        for at in writers:
+            writer = operations[at]
+            value = operations[writer.operands[-1]]
+            met = False
+            while value.name in ("min", "max", "copy"):
+                met |= value.index == reader
+                value = operations[value.operands[0]]
+            if writer.name != "store" or getattr(writer.detail, "partial", False) or not met or value.index != load:
+                return False
+        return bool(writers)
+
     def decided_again(self, comparison: Operation, load: int, writers: list[int]) -> bool:
         """Whether a comparison of an element says the same once ``writers``, all that overwrite it, have run."""
         if comparison.name != "compare" or comparison.detail not in _SAME or load not in comparison.operands:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from warplint.ir import syntax as ir
-from warplint.kernels.options import Decorations, decorated
+from warplint.kernels.options import Decorations, decorated_regions
 from warplint.source.project import Definition, Module, Project
 from warplint.source.regions import Region
 
@@ -26,7 +26,7 @@ class Relevant:
 
     def regions(self, module: Module) -> Iterator[Region]:
         """The regions that can hold a definition which some kernel compiles with an adjoint, in order."""
-        found = _decorated(module)
+        found = decorated_regions(module)
         if self._decorations.backward_by_default(module) is not False:
             yield from found
             return
@@ -52,7 +52,7 @@ class Relevant:
             definition
             for module in self._project.modules()
             if "enable_backward" in module.text
-            for region in _decorated(module)
+            for region in decorated_regions(module)
             if _EXPLICIT.search(module.text, region.start, region.end)
             for definition in module.within(region)
             if self._decorations.role(definition) == "kernel" and self._decorations.explicit(definition)
@@ -75,18 +75,3 @@ def _callees(project: Project, caller: Definition) -> Iterator[Definition]:
                 callee = project.resolve(caller.module, node.func, caller.inner_scope)
                 if isinstance(callee, Definition):
                     yield callee
-
-
-def _decorated(module: Module) -> Iterator[Region]:
-    """The regions that can hold a kernel or func."""
-    text = module.text
-    position = text.find("@")
-    pattern = decorated(module) if position >= 0 else None
-    while pattern is not None and position >= 0:
-        after = position + 1
-        if pattern.match(text, position):
-            region = module.region_with(position)
-            if region is not None and region.kind not in ("import", "assign"):
-                yield region
-                after = region.end
-        position = text.find("@", after)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from warplint.ir.effects import Effect, EffectSummary, Path, Rows
@@ -11,12 +10,11 @@ from warplint.kernels.activity import Activity
 from warplint.kernels.execute import execute
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.rows import rows
+from warplint.kernels.summary import RESULT, Summary
+from warplint.kernels.touched import elements, finds, reaches
 from warplint.kernels.trace import Trace
 from warplint.kernels.types import NONE, UNKNOWN_TYPE, Type
 from warplint.source.project import Definition
-
-#: Stands for a func's result where a path is asked for.
-RESULT: Path = ("<result>",)
 
 
 @dataclass(slots=True)
@@ -31,49 +29,6 @@ class _Seen:
     covers: bool = False
     placed: int = 0  # the inputs that the indices of stores depend on
     reread: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Element:
-    """An element of an array parameter (or of an array in it) whose indices are parameters: their positions.
-
-    None: all elements from the first on, over which a loop runs.
-    """
-
-    array: int
-    fields: tuple[str, ...]
-    indices: tuple[int, ...] | None
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """A func as its callers see it.
-
-    ``differentiated``: positions of the parameters that get a gradient. ``needs``: for each of them, the positions of
-    the parameters whose values its adjoint reads. ``stored``: the positions whose gradient comes from arrays that the
-    func writes. ``writes``: whether it changes arrays. ``repeats``: the arrays that it changes once more if it runs
-    once more, because it adds to their elements or computes these from themselves, and does not set them as well.
-    ``written_elements``, ``read_elements`` and ``needed_elements``: as far as they are known, the elements that it
-    writes, that it reads, and whose values its adjoint reads. ``wanted``: the same as ``needs`` by paths. ``finds``:
-    whether it looks for a value that it stores itself, so that it finds what it stored once it runs again.
-    """
-
-    returned: Type
-    differentiated: tuple[int, ...]
-    needs: Mapping[int, tuple[int, ...]]
-    stored: tuple[int, ...]
-    writes: bool
-    repeats: frozenset[Path]
-    effects: tuple[Effect, ...]
-    flows: frozenset[tuple[Path, Path]]
-    complete: bool
-    trace: Trace | None = None
-    written_elements: tuple[Element, ...] = ()
-    read_elements: tuple[Element, ...] = ()
-    needed_elements: frozenset[Element] = frozenset()
-    wanted: frozenset[tuple[Path, Path]] = frozenset()
-    finds: bool = False
-    rows: tuple[Rows, ...] = ()
 
 
 @dataclass(slots=True)
@@ -189,6 +144,7 @@ class _Summariser:
             for path, seen in self.seen.items()
         )
         operations = self.trace.operations
+        loaded = list(elements(self.trace, loads=True))
         returned = NONE
         for index in self.trace.returns:
             returned = _known(returned, operations[index].type)
@@ -203,73 +159,19 @@ class _Summariser:
             frozenset(flows),
             self.trace.complete,
             self.trace,
-            tuple(element for _, element in self._elements(("store", "accumulate", "atomic"))),
-            tuple(element for _, element in self._elements(("load",))),
-            frozenset(element for load, element in self._elements(("load",)) if self._reaches(load)),
+            tuple(element for _, element in elements(self.trace, loads=False)),
+            tuple(element for _, element in loaded),
+            frozenset(element for load, element in loaded if reaches(self.trace, load, self.wanted)),
             frozenset((source, path) for source, mask in self.needs.items() for path in self.paths.paths(mask)),
-            self._finds(),
+            finds(self.trace),
             self._rows(),
         )
-
-    def _finds(self) -> bool:
-        operations = self.trace.operations
-        stored = {
-            (self.trace.root(operation.operands[0]), operations[operation.operands[-1]].number)
-            for operation in operations
-            if operation.name in ("store", "atomic")
-        }
-        if not stored:
-            return False
-        for operation in operations:
-            if operation.name == "compare" and operation.detail in ("==", "!="):
-                for one, other in (operation.operands, operation.operands[::-1]):
-                    read = operations[one]
-                    if read.name in ("load", "atomic") and (
-                        (self.trace.root(read.operands[0]), operations[other].number) in stored
-                    ):
-                        return True
-        return False
 
     def _rows(self) -> tuple[Rows, ...]:
         loads = (operation.index for operation in self.trace.operations if operation.name == "load")
         several = any(len(operation.operands) > 3 for operation in self.trace.operations if operation.name == "store")
-        return rows(self.trace, (load for load in loads if self._reaches(load))) if several else ()
-
-    def _elements(self, names: tuple[str, ...]) -> Iterator[tuple[int, Element]]:
-        operations = self.trace.operations
-        positions = {index: position for position, (_, _, index) in enumerate(self.trace.parameters)}
-        for operation in operations:
-            if operation.name not in names:
-                continue
-            root, fields = self.trace.root(operation.operands[0])
-            indices: tuple[int, ...] = operation.operands[1:] if names == ("load",) else operation.operands[1:-1]
-            view = operations[operation.operands[0]]
-            while view.name in ("view", "copy"):
-                indices = view.operands[1:] + indices
-                view = operations[view.operands[0]]
-            if root not in positions:
-                continue
-            if all(index in positions for index in indices):
-                yield operation.index, Element(positions[root], fields, tuple(positions[index] for index in indices))
-            elif names == ("load",) and len(indices) == 1 and self._from_zero(indices[0]):
-                yield operation.index, Element(positions[root], fields, None)
-
-    def _from_zero(self, index: int) -> bool:
-        """Whether an index is the variable of a loop over ``range(n)``."""
-        operation = self.trace.operations[index]
-        if operation.name != "induction" or not isinstance(operation.detail, int) or len(operation.operands) != 1:
-            return False
-        return self.trace.frames[operation.detail].kind == "for"
-
-    def _reaches(self, load: int) -> bool:
-        """Whether a value that an adjoint reads is computed from an element."""
-        if not self.wanted:
-            return False
-        reached = {load}
-        for operation in self.trace.operations[load + 1 :]:
-            if not reached.isdisjoint(operation.operands) and operation.name not in ("store", "accumulate", "atomic"):
-                reached.add(operation.index)
-        return not reached.isdisjoint(self.wanted)
+        wanted = (load for load in loads if reaches(self.trace, load, self.wanted))
+        return rows(self.trace, wanted) if several else ()
 
     # --- paths ---
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from warplint.kernels.options import decorated
+from warplint.kernels.options import decorated, is_decorated
 from warplint.source.bindings import binders
 from warplint.source.project import Module
 from warplint.source.regions import Region
@@ -57,10 +57,7 @@ class Shape:
                 words = known[text] = _words(module, region, text)
             self.words.append(words)
         pattern = decorated(module)
-        self._decorated = [
-            region.kind not in ("import", "assign") and "@" in text and pattern.search(text) is not None
-            for region, text in zip(self.regions, self.texts, strict=True)
-        ]
+        self._decorated = [is_decorated(module, region, pattern) for region in self.regions]
         self._binding: dict[str, list[int]] = {}
         self._attached: dict[str, list[int]] = {}
         for number, words in enumerate(self.words):

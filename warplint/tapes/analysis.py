@@ -98,7 +98,9 @@ class TapeAnalysis:
         for record in trace:
             if isinstance(record, Launched) and not record.adjoint:
                 key = (record.kernel.path, record.kernel.qualname)
-                use = KernelUse(record.recorded, _constant(record, held) if record.recorded else frozenset())
+                use = KernelUse(False)
+                if record.recorded:
+                    use = KernelUse(True, _constant(record, held), _absent(record))
                 self.uses[key] = self.uses[key].also(use) if key in self.uses else use
 
 
@@ -124,6 +126,12 @@ def _constant(launch: Launched, held: frozenset[Storage] | None) -> frozenset[Pa
         if access.array.requires_grad is False
         and (not (access.writes or access.accumulates) or (held is not None and access.array.storage not in held))
     )
+
+
+def _absent(launch: Launched) -> frozenset[str]:
+    """The parameters for which a launch passes ``None``."""
+    names = launch.summary.parameters if launch.summary is not None else ()
+    return frozenset(name for name, value in zip(names, launch.arguments, strict=False) if value is None)
 
 
 def analyse(project: Project, module: Module, effects: Effects) -> Iterator[Fact]:

@@ -1,0 +1,134 @@
+"""Which kernels may use a func that reaches them through factories: by name only, so that none is left out.
+
+A factory makes a func, hands it to another factory, keeps it as an attribute of another function. Who calls it then is
+not seen (``callers.py``). Where the func's name, or that of the factory around it, leads only to kernels that are
+compiled without an adjoint, nobody differentiates it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from warplint.ir import syntax as ir
+from warplint.kernels.options import Decorations
+from warplint.source.bindings import target_names
+from warplint.source.modules import Module
+from warplint.source.project import Definition, External, Project
+from warplint.source.regions import Region
+
+#: More names than this are not followed.
+_MOST = 60
+
+
+class Users:
+    """Answers the question for the funcs of one project."""
+
+    def __init__(self, project: Project, decorations: Decorations) -> None:
+        self._project = project
+        self._decorations = decorations
+        self._known: dict[tuple[object, str], bool] = {}
+
+    def forward_only(self, definition: Definition) -> bool:
+        """Whether some kernels may use a func, and all of them are compiled without an adjoint."""
+        key = (definition.module.path, _name(definition))
+        if key not in self._known:
+            self._known[key] = self._forward_only(definition)
+        return self._known[key]
+
+    def _forward_only(self, definition: Definition) -> bool:
+        names = [_name(definition)]
+        seen: set[tuple[object, int]] = {(definition.module.path, id(definition.node))}
+        found = False
+        own = definition.module.region_at(definition.node.span.line) if definition.scope else None
+        beside = list(self._decorated(definition.module, own)) if own is not None else []
+        for name in names:  # grows
+            users = self._using(name, names)
+            if users is None or len(names) > _MOST:
+                return False
+            users, beside = [*beside, *users], []
+            for user in users:
+                key = (user.module.path, id(user.node))
+                if key in seen:
+                    continue
+                seen.add(key)
+                if self._decorations.role(user) == "kernel":
+                    if self._decorations.options(user).backward is not False:
+                        return False
+                    found = True
+                elif _name(user) not in names:
+                    names.append(_name(user))
+        return found
+
+    def _using(self, name: str, names: list[str]) -> list[Definition] | None:
+        """The kernels and funcs near which a name is used, None if it may go anywhere; ``names`` gets further ones."""
+        word = re.compile(rf"\b{re.escape(name)}\b")
+        found: list[Definition] = []
+        for module in self._project.modules():
+            if name not in module.text:
+                continue
+            for region in module.regions:
+                if not word.search(module.text, region.start, region.end):
+                    continue
+                if region.kind == "import":
+                    text = module.text[region.start : region.end]
+                    names += [alias for alias in re.findall(rf"\b{name}\s+as\s+(\w+)", text) if alias not in names]
+                    continue
+                near = list(self._decorated(module, region))
+                if not _uses(module, region, name):
+                    continue
+                found += near
+                if region.kind == "assign":
+                    names += [bound for bound in _bound(module, region) if bound not in names]
+                for callee in self._given_to(module, region, name):
+                    if callee is None and not near:
+                        return None
+                    if callee is not None:
+                        found += callee
+        return found
+
+    def _decorated(self, module: Module, region: Region) -> Iterator[Definition]:
+        for definition in module.within(region):
+            if self._decorations.role(definition) in ("kernel", "func"):
+                yield definition
+
+    def _given_to(self, module: Module, region: Region, name: str) -> Iterator[list[Definition] | None]:
+        """For each call that is handed the name: the kernels and funcs that the called factory makes; None: unknown."""
+        for statement in module.read(region):
+            for node in ir.walk(statement):
+                if not isinstance(node, ir.Call):
+                    continue
+                given = [*node.args, *(keyword.value for keyword in node.keywords)]
+                if not any(_is(part, name) for argument in given for part in ir.walk(argument)):
+                    continue
+                callee = self._project.resolve(module, node.func)
+                if isinstance(callee, Definition):
+                    own = callee.module.region_at(callee.node.span.line)
+                    yield list(self._decorated(callee.module, own)) if own is not None else None
+                elif not isinstance(callee, External):
+                    yield None
+
+
+def _name(definition: Definition) -> str:
+    """The name by which others get at a definition: that of the factory around it."""
+    outer = definition.scope[0] if definition.scope else definition.node
+    return outer.name if isinstance(outer, ir.FunctionDef) else definition.node.name
+
+
+def _is(node: ir.Node, name: str) -> bool:
+    return (isinstance(node, ir.Name) and node.id == name) or (isinstance(node, ir.Attribute) and node.attr == name)
+
+
+def _uses(module: Module, region: Region, name: str) -> bool:
+    return any(_is(node, name) for statement in module.read(region) for node in ir.walk(statement))
+
+
+def _bound(module: Module, region: Region) -> list[str]:
+    """The names that the assignments of a region bind."""
+    return [
+        name
+        for statement in module.read(region)
+        if isinstance(statement, ir.Assign)
+        for target in statement.targets
+        for name in target_names(target)
+    ]
