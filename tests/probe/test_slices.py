@@ -324,3 +324,64 @@ def k(x: wp.array(dtype=float)):
     )
     with pytest.raises(Refused, match="imported from outside the project"):
         _slice(tmp_path, "k")
+
+
+def test_what_was_refused_once_is_not_taken_to_be_there(tmp_path: Path) -> None:
+    """The first call of the factory passes something that cannot be cut out; the kernel needs it all the same."""
+    _write(
+        tmp_path,
+        main="""
+import warp as wp
+
+@wp.func_native("return x;")
+def raw(x: float) -> float: ...
+
+@wp.func
+def support(x: float) -> float:
+    return raw(x)
+
+@wp.func
+def plain(x: float) -> float:
+    return x
+
+def make(function):
+    @wp.kernel
+    def k(x: wp.array(dtype=float)):
+        x[wp.tid()] = function(x[wp.tid()]) + support(1.0)
+    return k
+
+first = make(support)
+second = make(plain)
+""",
+    )
+    with pytest.raises(Refused, match="native snippet"):
+        _slice(tmp_path, "make.k")
+    _write(
+        tmp_path,
+        main="""
+import warp as wp
+
+@wp.func_native("return x;")
+def raw(x: float) -> float: ...
+
+@wp.func
+def support(x: float) -> float:
+    return raw(x)
+
+@wp.func
+def plain(x: float) -> float:
+    return x
+
+def make(function):
+    @wp.kernel
+    def k(x: wp.array(dtype=float)):
+        x[wp.tid()] = function(x[wp.tid()])
+    return k
+
+first = make(support)
+second = make(plain)
+""",
+    )
+    text, _ = _slice(tmp_path, "make.k")
+    assert "def plain(" in text
+    assert "support" not in text

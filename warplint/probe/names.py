@@ -205,13 +205,14 @@ class Names(abc.ABC):
         key = ("record", found.module.path, found.qualname)
         item = self._items.get(key)
         if item is None:
-            item = self._items[key] = Item(self._fresh(found.node.name))
+            item = Item(self._fresh(found.node.name))
             inner = Place(found.module, found.scope)
             lines = [f"class {item.name}({self._external('typing.NamedTuple', 'NamedTuple')}):"]
             for name, default in fields.items():
                 text = f" = {self._rewritten(default, inner)}" if default is not None else ""
                 lines.append(f"    {name}: object{text}")
             item.text = "\n".join(lines)
+            self._items[key] = item
             self._order.append(item)
         edits.append(Edit(call.func.span, item.name))
         self._passed(call, place, edits, local)
@@ -560,8 +561,9 @@ class Names(abc.ABC):
         key = ("settings", found.module.path, found.qualname)
         item = self._items.get(key)
         if item is None:
-            item = self._items[key] = Item(self._fresh(found.node.name))
+            item = Item(self._fresh(found.node.name))
             item.text = self._enum(found.node, Place(found.module, found.scope), item.name, counting=True)
+            self._items[key] = item
             self._order.append(item)
         return item.name
 

@@ -121,6 +121,17 @@ class Slicer(Names):
         if item is not None:
             return item.name
         item = self._items[key] = Item(self._fresh(node.name))
+        try:
+            self._defined(definition, closure, item)
+        except Refused:
+            # who asked may do without it: nobody else must take it to be there
+            del self._items[key]
+            raise
+        return item.name
+
+    def _defined(self, definition: Definition, closure: Mapping[str, object], item: Item) -> None:
+        """Writes the definition and what it needs."""
+        node = definition.node
         kind = self._kind(definition)
         if isinstance(node, ir.ClassDef):
             place = Place(definition.module, definition.scope, closure)
@@ -128,7 +139,7 @@ class Slicer(Names):
                 self._struct(node, place, item.name) if kind == "warp.struct" else self._enum(node, place, item.name)
             )
             self._order.append(item)
-            return item.name
+            return
         overloads = [
             other
             for other in _find(definition.module, definition.qualname)
@@ -146,7 +157,6 @@ class Slicer(Names):
         self._order.append(item)
         if kind == "warp.func":
             self._custom_adjoints(definition, closure)
-        return item.name
 
     def _kind(self, definition: Definition) -> str:
         """Which Warp decorator makes the definition; empty for a class without one. Raises Refused for others."""

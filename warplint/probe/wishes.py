@@ -43,6 +43,6 @@ def wanted(condition: ir.Expr, holds: bool) -> Iterator[tuple[ir.Expr, bool | in
     elif isinstance(condition, ir.Compare) and len(condition.operators) == 1 and isinstance(condition.left, ir.Name):
         other = condition.comparators[0]
         equal = condition.operators[0] == "=="
-        known = isinstance(other, ir.Constant) and isinstance(other.value, (int, str))
-        if known and equal == holds and condition.operators[0] in ("==", "!="):
-            yield condition.left, other.value
+        value = other.value if isinstance(other, ir.Constant) else None
+        if isinstance(value, (int, str)) and equal == holds and condition.operators[0] in ("==", "!="):
+            yield condition.left, value
