@@ -66,6 +66,7 @@ ROOMS = {
         "analysis",
         "reach",
         "ignoring",
+        "fixing",
         "processes",
         "pipeline",
     },
