@@ -15,7 +15,7 @@ from warplint.ir import syntax as ir
 from warplint.ir.facts import Problem
 from warplint.source.bindings import Binder, bound_names
 from warplint.source.modules import Definition, Module, Scope, blocks
-from warplint.source.regions import Region, RegionKind, group, grouped, split
+from warplint.source.regions import Region, RegionKind, group, grouped, split, split_again
 from warplint.source.text import TOO_DEEP, check_syntax, decode, read_bytes, syntax_problem
 
 __all__ = [
@@ -215,7 +215,13 @@ class Project:
 
     def replace(self, before: Module, data: bytes) -> Module | Problem:
         """Load the next version of a module, whose regions that stand as they were are not read again."""
-        found = self.load(before.path, data)
+        path = before.path
+        text = decode(path, data)
+        regions = None if isinstance(text, Problem) or before.newer else split_again(text, before.text, before.regions)
+        if regions is None or isinstance(text, Problem):
+            found = self.load(path, data)
+        else:
+            found = self._modules[path] = Module(self, path, self._module_name(path), text, regions)
         if isinstance(found, Module) and found.unread:
             found.take(before)
         return found
@@ -244,7 +250,7 @@ class Project:
             if statements is None:
                 return table
             regions = group(text, statements)
-            return Module(self, path, name, text, regions, grouped(regions, statements))
+            return Module(self, path, name, text, regions, grouped(regions, statements), newer=True)
         try:
             return Module(self, path, name, text, split(text, table, self._reader))
         except RecursionError:
