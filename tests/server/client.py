@@ -23,6 +23,7 @@ PUSHED: dict[str, Any] = {
         "workspaceEdit": {"documentChanges": True},
         "applyEdit": True,
     },
+    "notebookDocument": {"synchronization": {}},
     "window": {"workDoneProgress": True, "showDocument": {"support": True}},
 }
 PULLED: dict[str, Any] = {

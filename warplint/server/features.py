@@ -170,8 +170,8 @@ def _settings(server: Server) -> None:
         server.files_changed()
 
     @feature(types.SHUTDOWN)
-    def shut(params: None) -> None:
-        server.shut()
+    async def shut(params: None) -> None:
+        await server.shut()
 
 
 def _pull(server: Server) -> None:

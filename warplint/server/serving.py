@@ -352,12 +352,14 @@ class Server:
         """Load what the first answer needs, before it is asked for."""
         self._worker.submit(_warm)
 
-    def shut(self) -> None:
+    async def shut(self) -> None:
         """End what runs."""
         for document in self.documents.values():
             document.asked += 1  # ends what is being analysed
-        for task in list(self._tasks):
+        tasks = list(self._tasks)
+        for task in tasks:
             task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         self._worker.shutdown(wait=False, cancel_futures=True)
         self.pages.remove()
 

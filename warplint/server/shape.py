@@ -48,8 +48,7 @@ class Shape:
         an earlier version."""
         self.module = module
         self.regions = module.regions
-        # A region goes on to the next one: how far away that is does not matter.
-        self.texts = [module.region_text(region).rstrip() for region in self.regions]
+        self.texts = [_statement(module.region_text(region)) for region in self.regions]
         self.index = {region.line: number for number, region in enumerate(self.regions)}
         self.words: list[Words] = []
         for region, text in zip(self.regions, self.texts, strict=True):
@@ -169,6 +168,17 @@ class Shape:
                         found.add(other)
                         queue.append(other)
         return found
+
+
+def _statement(text: str) -> str:
+    """A region goes on to the next one: how far away that is does not matter, nor what comments say before it."""
+    text = text.rstrip()
+    while "\n" in text:
+        above, _, last = text.rpartition("\n")
+        if not last.lstrip().startswith("#"):
+            break
+        text = above.rstrip()
+    return text
 
 
 def _words(module: Module, region: Region, text: str) -> Words:
