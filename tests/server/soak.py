@@ -66,7 +66,13 @@ class Soak:
         self.done: Counter[str] = Counter()
 
     def step(self) -> None:
-        """Make one change."""
+        """Make one change, and sometimes look at what comes of it."""
+        path = self._change()
+        if self._chance.random() < 0.1:
+            self.editor.diagnostics(self.uris[path])
+            self.done["pause"] += 1
+
+    def _change(self) -> Path:
         path = self._chance.choice(list(self.uris))
         uri, kind = self.uris[path], self._chance.random()
         text = self.editor.texts[uri]
@@ -75,7 +81,7 @@ class Soak:
             # nobody leaves it so for long
             back = self._chance.random() < 0.4
             self._say("repair" if back else "edit", path, self._parsed[path] if back else edited(text, self._chance))
-            return
+            return path
         self._parsed[path] = text
         if kind < 0.94:
             self._say("edit", path, edited(text, self._chance))
@@ -103,6 +109,7 @@ class Soak:
             self.editor.close(uri)
             self.editor.open(path, text)
             self.done["close"] += 1
+        return path
 
     def _say(self, kind: str, path: Path, new: str) -> None:
         """Go to ``new`` by one change of the part that differs."""
