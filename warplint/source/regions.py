@@ -128,6 +128,22 @@ def split_again(text: str, before: str, regions: Sequence[Region]) -> tuple[Regi
     return found
 
 
+def changed_piece(text: str, before: str, regions: Sequence[Region]) -> str:
+    """What is new in ``text``, in whole regions of ``before``, with the one above: a clause may be added to it."""
+    first, last = 0, len(regions)
+    while first < last and text.startswith(before[regions[first].start : regions[first].end], regions[first].start):
+        first += 1
+    shift = len(text) - len(before)
+    while last > first and regions[last - 1].start + shift >= (regions[first - 1].end if first else 0):
+        own = regions[last - 1]
+        if not text.startswith(before[own.start : own.end], own.start + shift):
+            break
+        last -= 1
+    start = regions[first - 1].start if first else 0
+    end = regions[last].start + shift if last < len(regions) else len(text)
+    return text[start : max(start, end)]
+
+
 def _trimmed(text: str, region: Region) -> str:
     """A region without the empty lines behind it."""
     return text[region.start : region.end].rstrip(" \t\n")
