@@ -68,6 +68,7 @@ ROOMS = {
         "analysis",
         "reach",
         "ignoring",
+        "fixing",
         "processes",
         "pipeline",
     },

@@ -17,7 +17,7 @@ from warplint import __version__
 from warplint.analysis import FileAnalysis, analyse_files
 from warplint.frontend import open_project
 from warplint.ir.facts import Evidence, Fact, Finding, Problem, at_least
-from warplint.ir.spans import Location, displayed, file_and_cell
+from warplint.ir.spans import displayed, file_and_cell
 from warplint.processes import available_cpus
 from warplint.remembering import Memory
 from warplint.report.model import Report
@@ -66,10 +66,16 @@ class DeviceUnusable(Exception):
     """The device that was asked for cannot be used; the message says why and what to do."""
 
 
-def run(options: Options, stdin: bytes | None = None, progress: Progress = lambda step: None) -> Outcome:
+def run(
+    options: Options,
+    stdin: bytes | None = None,
+    progress: Progress = lambda step: None,
+    seen: Callable[[Sequence[Finding]], None] = lambda findings: None,
+) -> Outcome:
     """Lint what ``options`` ask for.
 
-    ``stdin`` is the source text that the path ``-`` stands for. ``progress`` is told what is being done.
+    ``stdin`` is the source text that the path ``-`` stands for. ``progress`` is told what is being done, and ``seen``
+    the findings with their evidence, before fixes are looked for.
 
     Raises:
         DeviceUnusable: the probe is to run on a device that is not there.
@@ -131,6 +137,7 @@ def run(options: Options, stdin: bytes | None = None, progress: Progress = lambd
     listed = [finding for finding in findings if at_least(finding.severity, least)]
     rules = selection.rules_of(listed)
     probed = _probed(listed, rules, project, options, configurations, progress)
+    seen(probed)
 
     faults: dict[Path, str] = {}
     faulty: list[Problem] = []
@@ -157,7 +164,9 @@ def run(options: Options, stdin: bytes | None = None, progress: Progress = lambd
 
     # 6. What to tell. Places in notebooks are told by their cells from here on.
     if notebooks:
-        probed = [_in_cells(finding, notebooks) for finding in probed]
+        from warplint.source.notebooks import in_cells
+
+        probed = [in_cells(finding, notebooks) for finding in probed]
     clock.append(time.monotonic())
     problems = [*discovery.problems, *configurations.problems, *selection.problems, *faulty]
     problems += unread
@@ -462,15 +471,6 @@ def _notebooks(files: Iterable[Path], contents: dict[Path, bytes]) -> tuple[dict
             found[path] = book
             contents[path] = book.text.encode("utf-8", "surrogatepass")
     return found, problems
-
-
-def _in_cells(finding: Finding, notebooks: Mapping[Path, Notebook]) -> Finding:
-    def place(location: Location) -> Location:
-        book = notebooks.get(location.path)
-        return location if book is None else book.place(location)
-
-    labels = tuple(replace(label, location=place(label.location)) for label in finding.fact.labels)
-    return replace(finding, fact=replace(finding.fact, location=place(finding.location), labels=labels))
 
 
 def _lines(path: Path, contents: Mapping[Path, bytes], notebooks: Mapping[Path, Notebook]) -> list[str]:

@@ -23,6 +23,7 @@ PUSHED: dict[str, Any] = {
         "workspaceEdit": {"documentChanges": True},
         "applyEdit": True,
     },
+    "notebookDocument": {"synchronization": {}},
     "window": {"workDoneProgress": True, "showDocument": {"support": True}},
 }
 PULLED: dict[str, Any] = {
@@ -86,7 +87,7 @@ class Client:
             if self.process.poll() is None:
                 self.request("shutdown", None)
                 self.notify("exit", None)
-                assert self.process.wait(20) == 0
+                assert self.process.wait(120) == 0
             assert not any("Traceback" in line for line in self.errors), "".join(self.errors)
         finally:
             if self.process.poll() is None:
@@ -105,7 +106,7 @@ class Client:
         self.steps += 1
         self._send({"method": method, "params": params})
 
-    def request(self, method: str, params: object, timeout: float = 60) -> Any:
+    def request(self, method: str, params: object, timeout: float = 180) -> Any:
         self._number += 1
         self.steps += 1
         answers = self._answers[self._number] = queue.Queue()
@@ -149,7 +150,7 @@ class Client:
                 result = {"success": True}
             self._send({"id": message["id"], "result": result})
 
-    def wait(self, met: Any, what: str, timeout: float = 60) -> None:
+    def wait(self, met: Any, what: str, timeout: float = 180) -> None:
         """Until ``met()``."""
         end = time.monotonic() + timeout
         with self._changed:
@@ -204,6 +205,7 @@ class Client:
         for change in edit["documentChanges"]:
             uri = change["textDocument"]["uri"]
             assert change["textDocument"]["version"] == self.versions[uri]
+            # from the last to the first, each being one change of its own
             for one in sorted(change["edits"], key=lambda one: -one["range"]["start"]["line"]):
                 lines = self.texts[uri].split("\n")
                 start, end = one["range"]["start"], one["range"]["end"]
@@ -231,10 +233,11 @@ class Client:
         found = self.request("textDocument/hover", self.at(uri, word))
         return found["contents"]["value"] if found else ""
 
-    def actions(self, uri: str, line: int) -> dict[str, dict[str, Any]]:
-        """The code actions on a line (from 1), by their titles."""
+    def actions(self, uri: str, line: int, only: list[str] | None = None) -> dict[str, dict[str, Any]]:
+        """The code actions on a line (from 1), by their titles; ``only`` those of some kinds."""
         here = {"line": line - 1, "character": 0}
-        params = {"textDocument": {"uri": uri}, "range": {"start": here, "end": here}, "context": {"diagnostics": []}}
+        context: dict[str, Any] = {"diagnostics": [], **({} if only is None else {"only": only})}
+        params = {"textDocument": {"uri": uri}, "range": {"start": here, "end": here}, "context": context}
         return {one["title"]: one for one in self.request("textDocument/codeAction", params)}
 
     def lenses(self, uri: str) -> list[str]:

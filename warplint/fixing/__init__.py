@@ -42,10 +42,12 @@ def offered(
     project: Project,
     probe: Probe | None,
     files: Collection[Path],
+    later: str = "`--fix` and `--diff` try it",
 ) -> list[Finding]:
     """``findings`` with the fixes that the recipes of their rules know.
 
-    ``probe`` None: nothing is proved, and so nothing is safe. Only ``files`` are changed.
+    ``probe`` None: nothing is proved, and so nothing is safe; ``later`` says what would prove it. Only ``files`` are
+    changed.
     """
     planned: dict[int, list[Plan]] = {}
     for number, finding in enumerate(findings):
@@ -62,7 +64,7 @@ def offered(
         if probe is not None and verdict == "confirmed":
             wrong.append(number)
         else:
-            why = "the gradient was not seen wrong before" if verdict != "confirmed" else "`--fix` and `--diff` try it"
+            why = "the gradient was not seen wrong before" if verdict != "confirmed" else later
             fixes[number] = _unsafe(own[0].title, own[0].edits, why)
     if probe is not None:
         fixes |= _proved(findings, {number: planned[number] for number in wrong}, project, probe)

@@ -100,15 +100,22 @@ def _rewritten(path: Path, edits: Iterable[Edit], linted: str) -> bytes | Proble
     if text != linted:
         return Problem(displayed(path), "the file has changed since it was read; nothing was changed, run it again")
     encoding = encoding_of(data)
+    edits = list(edits)
     raw = edited(data.decode(encoding), edits)
     try:
         encoded = raw.encode(encoding)
     except UnicodeEncodeError:
         return Problem(displayed(path), f"a fix cannot be written in {encoding}, the encoding of the file")
-    new = decode(path, encoded)
-    if isinstance(new, Problem) or isinstance(check_syntax(path, new), Problem) or _comments(new) != _comments(text):
+    if isinstance(decode(path, encoded), Problem) or fitting(path, text, edits) is None:
         return Problem(displayed(path), "the fixes do not fit together; nothing was changed, make them one by one")
     return encoded
+
+
+def fitting(path: Path, text: str, edits: Iterable[Edit]) -> str | None:
+    """``text`` (with LF newlines) with edits in it; None if it does not parse then, or loses a comment."""
+    new = edited(text, edits)
+    broken = isinstance(check_syntax(path, new), Problem) or _comments(new) != _comments(text)
+    return None if broken else new
 
 
 def _comments(text: str) -> list[str] | None:

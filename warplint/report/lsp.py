@@ -6,7 +6,7 @@ A file without findings gets an empty list, so that an editor takes its old diag
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -45,8 +45,10 @@ def uri(path: Path) -> str:
     return file_and_cell(path)[0].absolute().as_uri()
 
 
-def diagnostic(finding: Finding, lines: Lines, encoding: Encoding = "utf-16") -> dict[str, object]:
-    """One LSP ``Diagnostic``, whose columns count units of ``encoding``."""
+def diagnostic(
+    finding: Finding, lines: Lines, encoding: Encoding = "utf-16", address: Callable[[Path], str] = uri
+) -> dict[str, object]:
+    """One LSP ``Diagnostic``, whose columns count units of ``encoding``; ``address`` has the URIs of files."""
     return {
         "range": position_range(finding.location, lines, encoding),
         "severity": _SEVERITIES[finding.severity],
@@ -55,7 +57,10 @@ def diagnostic(finding: Finding, lines: Lines, encoding: Encoding = "utf-16") ->
         "message": f"{finding.message}\n{evidence_line(finding)}",
         "relatedInformation": [
             {
-                "location": {"uri": uri(label.location.path), "range": position_range(label.location, lines, encoding)},
+                "location": {
+                    "uri": address(label.location.path),
+                    "range": position_range(label.location, lines, encoding),
+                },
                 "message": label.text,
             }
             for label in finding.fact.labels

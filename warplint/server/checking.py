@@ -11,8 +11,11 @@ from warplint.catalogue.rule import Rule
 from warplint.catalogue.selecting import UnknownSelector
 from warplint.frontend import open_project
 from warplint.ir.facts import Finding, Problem, at_least
+from warplint.ir.spans import Location, Span, file_and_cell
 from warplint.pipeline import import_roots, installed_warp, unsuppressed
+from warplint.report.lsp import uri
 from warplint.selection import RuleSelection, in_order
+from warplint.server.cells import Cells
 from warplint.server.incremental import Memory, analyse_again
 from warplint.server.shape import Shape
 from warplint.settings.configuration import NAMES, Configurations
@@ -31,6 +34,7 @@ class Asked:
     probe: str = "save"
     device: str | None = None
     show_refuted: bool = False
+    diagnostics: str = "open"
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,8 @@ class Checked:
     probing: bool = False
     #: Kernels at the top level with what identifies them: those that a lens stands over.
     kernels: tuple[tuple[str, int, object], ...] = ()
+    #: The cells that the text is made of, where it is a notebook.
+    cells: Cells | None = None
 
     @property
     def module(self) -> Module | None:
@@ -60,8 +66,31 @@ class Checked:
     def _own(self) -> list[str]:
         return self.text.split("\n")
 
+    def address(self, path: Path) -> str:
+        """The URI of a file, or of a cell of the notebook."""
+        cell = self.cells.uri(path) if self.cells is not None else None
+        return cell if cell is not None else uri(path)
+
+    def line(self, uri: str, line: int) -> int | None:
+        """The line of the whole text that is ``line`` in the text with a URI; None for one outside the code."""
+        if self.cells is None:
+            return line
+        first = self.cells.first_line(uri)
+        return first + line - 1 if first is not None else None
+
+    def part(self, line: int) -> tuple[str | None, Path, int]:
+        """Where a line of the whole text is: the URI of the cell (None where there are none), what stands for it as a
+        path, and the line there."""
+        if self.cells is None:
+            return None, self.path, line
+        index, place = self.cells.place(Location(self.path, Span(line, 1, line, 1)))
+        return self.cells.uris[index], place.path, place.span.line
+
     def lines(self, path: Path) -> list[str]:
         """The lines of the text, or of another file that has a part in it."""
+        file, cell = file_and_cell(path)
+        if cell is not None and self.cells is not None and file == self.path:
+            return _lines(self.cells.texts[cell - 1])
         if path == self.path:
             return self._own
         module = self.project.module(path) if self.project is not None else None
@@ -150,7 +179,7 @@ class Checker:
         Raises:
             Superseded: as ``superseded`` does.
         """
-        text = text.replace("\r\n", "\n").replace("\r", "\n")  # as the protocol counts lines
+        text = _normal(text)  # as the protocol counts lines
         self.refresh(path)
         if self._is_excluded(path):
             return Checked(path, text)
@@ -230,6 +259,14 @@ class Checker:
         if before is not None and before.around is around and before.others.keys() != others.keys():
             around = object()  # what is visible has changed, and with it what was found there
         self._before[path] = _Before(project, memory, others, around)
+
+
+def _normal(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _lines(text: str) -> list[str]:
+    return _normal(text).split("\n")
 
 
 def _version(path: Path, unsaved: Mapping[Path, bytes]) -> object:

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
-from typing import Any
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
 
 from lsprotocol import types
+from pygls.uris import to_fs_path
 
 from warplint.ir.facts import Finding
-from warplint.server import messages, telling
+from warplint.server import actions, messages, telling
+from warplint.server.actions import EXPLAIN, PROBE, REPRODUCE
+from warplint.server.cells import Cell
 from warplint.server.checking import Checked
-from warplint.server.serving import EXPLAIN, PROBE, REPRODUCE, Document, Server
+from warplint.server.documents import Document
+from warplint.server.serving import Server
 
 
 def connect(server: Server) -> None:
     """Register everything that ``server`` answers."""
     _texts(server)
+    _notebooks(server)
     _settings(server)
     _commands(server)
     _questions(server)
@@ -46,11 +54,67 @@ def _texts(server: Server) -> None:
             server.files_changed()  # perhaps the configuration
             return
         if server.asked.probe == "save":
-            server.probe(document, unasked=True)
+            server.prober.probe(document, unasked=True)
+        server.survey.again()
 
     @feature(types.TEXT_DOCUMENT_DID_CLOSE)
     def closed(params: types.DidCloseTextDocumentParams) -> None:
         server.closed(params.text_document.uri)
+
+
+def _notebooks(server: Server) -> None:
+    feature = server.language.feature
+
+    @feature(types.NOTEBOOK_DOCUMENT_DID_OPEN)
+    def opened(params: types.DidOpenNotebookDocumentParams) -> None:
+        book = params.notebook_document
+        server.opened_cells(book.uri, book.version, _cells(book.cells, params.cell_text_documents))
+
+    @feature(types.NOTEBOOK_DOCUMENT_DID_CHANGE)
+    def changed(params: types.DidChangeNotebookDocumentParams) -> None:
+        document = server.documents.get(params.notebook_document.uri)
+        if document is None or document.pad is None:
+            return
+        pad, cells = document.pad, params.change.cells
+        structure = cells.structure if cells is not None else None
+        if structure is not None:
+            array = structure.array
+            pad.replace(array.start, array.delete_count, _cells(array.cells or (), structure.did_open or ()))
+        for one in (cells.data or ()) if cells is not None else ():
+            found = pad.cell(one.document)
+            if found is not None:
+                found.code = one.kind == types.NotebookCellKind.Code
+        for content in (cells.text_content or ()) if cells is not None else ():
+            found = pad.cell(content.document.uri)
+            if found is not None:
+                for change in content.changes:
+                    found.text = messages.changed(found.text, change, server.encoding)
+                found.version = content.document.version
+        server.cells_changed(document, params.notebook_document.version)
+
+    @feature(types.NOTEBOOK_DOCUMENT_DID_SAVE)
+    def saved(params: types.DidSaveNotebookDocumentParams) -> None:
+        document = server.documents.get(params.notebook_document.uri)
+        if document is not None and server.asked.probe == "save":
+            server.prober.probe(document, unasked=True)
+
+    @feature(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
+    def closed(params: types.DidCloseNotebookDocumentParams) -> None:
+        server.closed(params.notebook_document.uri)
+
+
+def _cells(cells: Iterable[types.NotebookCell], texts: Iterable[types.TextDocumentItem]) -> list[Cell]:
+    """Cells with the texts that came along; one without is known already."""
+    found = {text.uri: text for text in texts}
+    made = []
+    for cell in cells:
+        code, text = cell.kind == types.NotebookCellKind.Code, found.get(cell.document)
+        if text is None:
+            made.append(Cell(cell.document, code))
+        else:
+            python = text.language_id in ("python", "ipython")
+            made.append(Cell(cell.document, code and python, text.version, text.text))
+    return made
 
 
 def _settings(server: Server) -> None:
@@ -86,7 +150,9 @@ def _settings(server: Server) -> None:
             server.language.client_register_capability(
                 types.RegistrationParams([types.Registration("warplint-files", method, options)])
             )
+        server.started = True
         await server.ask_for_wishes()
+        server.survey.again()
 
     @feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
     async def configured(params: types.DidChangeConfigurationParams) -> None:
@@ -104,8 +170,8 @@ def _settings(server: Server) -> None:
         server.files_changed()
 
     @feature(types.SHUTDOWN)
-    def shut(params: None) -> None:
-        server.shut()
+    async def shut(params: None) -> None:
+        await server.shut()
 
 
 def _pull(server: Server) -> None:
@@ -116,35 +182,57 @@ def _pull(server: Server) -> None:
         types.DiagnosticOptions(inter_file_dependencies=True, workspace_diagnostics=True, identifier="warplint"),
     )
     async def diagnostic(params: types.DocumentDiagnosticParams) -> types.DocumentDiagnosticReport:
-        answer = await server.answer(params.text_document.uri)
+        uri = params.text_document.uri
+        answer = await server.answer(uri)
         if answer is None:
-            return types.RelatedFullDocumentDiagnosticReport([])
-        document, checked = answer
-        number = f"{document.uri}#{document.answers}"
+            return types.RelatedFullDocumentDiagnosticReport(_unopened(server, uri))
+        document, _ = answer
+        number = f"{uri}#{document.answers}"
         if params.previous_result_id == number:
             return types.RelatedUnchangedDocumentDiagnosticReport(result_id=number)
-        return types.RelatedFullDocumentDiagnosticReport(server.diagnostics(document), result_id=number)
+        return types.RelatedFullDocumentDiagnosticReport(server.diagnostics(document).get(uri, []), result_id=number)
 
     @feature(types.WORKSPACE_DIAGNOSTIC)
     async def everything(params: types.WorkspaceDiagnosticParams) -> types.WorkspaceDiagnosticReport:
-        """Those of the open files."""
+        """Those of the open files, and of the others where that is wanted."""
         known = {previous.uri: previous.value for previous in params.previous_result_ids}
         reports: list[types.WorkspaceFullDocumentDiagnosticReport | types.WorkspaceUnchangedDocumentDiagnosticReport]
         reports = []
-        for uri in list(server.documents):
-            answer = await server.answer(uri)
-            if answer is None:
-                continue
-            document, checked = answer
-            number = f"{uri}#{document.answers}"
+
+        def report(uri: str, version: int | None, number: str, items: Callable[[], list[types.Diagnostic]]) -> None:
             if known.get(uri) == number:
-                reports.append(types.WorkspaceUnchangedDocumentDiagnosticReport(uri, number, version=document.version))
+                reports.append(types.WorkspaceUnchangedDocumentDiagnosticReport(uri, number, version=version))
             else:
-                items = server.diagnostics(document)
                 reports.append(
-                    types.WorkspaceFullDocumentDiagnosticReport(uri, items, version=document.version, result_id=number)
+                    types.WorkspaceFullDocumentDiagnosticReport(uri, items(), version=version, result_id=number)
                 )
+
+        for name in list(server.documents):
+            answer = await server.answer(name)
+            if answer is not None:
+                document, told = answer[0], server.diagnostics(answer[0])
+                for uri, some in told.items():
+                    report(uri, document.version_of(uri), f"{uri}#{document.answers}", partial(list, some))
+        said = {one.uri for one in reports}
+        for path in server.survey.files():
+            if server.open_at(path) is None:
+                uri, some = path.as_uri(), _unopened(server, path.as_uri())
+                report(uri, None, f"{uri}#{_digest(some)}", partial(list, some))
+                said.add(uri)
+        # What was told of others does not hold any more.
+        for uri, number in known.items():
+            if uri not in said and number != f"{uri}#none":
+                report(uri, None, f"{uri}#none", list)
         return types.WorkspaceDiagnosticReport(reports)
+
+
+def _unopened(server: Server, uri: str) -> list[types.Diagnostic]:
+    name = to_fs_path(uri) if uri.startswith("file:") else None
+    return [one for _, one in server.in_file(Path(name))] if name is not None else []
+
+
+def _digest(found: list[types.Diagnostic]) -> str:
+    return hashlib.sha256(repr(found).encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def _commands(server: Server) -> None:
@@ -152,26 +240,49 @@ def _commands(server: Server) -> None:
 
     @command(PROBE)
     async def probe(uri: str, name: str | None = None) -> None:
-        document = server.documents.get(uri)
+        document = server.document(uri)
         if document is not None:
-            await server.probe(document)
+            await server.prober.probe(document)
             if name is not None:
-                await server.probe(document, [name])
+                await server.prober.probe(document, [name])
 
     @command(EXPLAIN)
     async def explain(uri: str, rule: str) -> None:
-        document = server.documents.get(uri)
+        document = server.document(uri)
         if document is not None:
             rules = await server.calculated(server.checker(document.path).rules, document.path)
             for one in rules:
                 if one.id == rule:
-                    await server.show(server.page(one))
+                    await _show(server, server.pages.of(one))
 
     @command(REPRODUCE)
     async def reproduce(uri: str, rule: str, line: int) -> None:
-        document = server.documents.get(uri)
+        document = server.document(uri)
         if document is not None:
-            await server.reproduce(document, rule, line)
+            await _reproduce(server, document, rule, line)
+
+
+async def _show(server: Server, uri: str) -> None:
+    """Have the editor open something."""
+    window = server.language.client_capabilities.window
+    if window is not None and window.show_document is not None and window.show_document.support:
+        await server.language.window_show_document_async(types.ShowDocumentParams(uri, take_focus=True))
+    else:
+        name = to_fs_path(uri) or uri
+        server.language.window_show_message(types.ShowMessageParams(types.MessageType.Info, name))
+
+
+async def _reproduce(server: Server, document: Document, rule: str, line: int) -> None:
+    """Write a script that shows a finding, and open it."""
+    await server.prober.probe(document, emit=str(server.pages.folder))
+    answer = await server.answer(document.uri)
+    for finding, _ in server.prober.findings(answer[1]) if answer is not None else ():
+        script = finding.evidence.reproduce
+        if finding.rule == rule and finding.location.span.line == line and script is not None:
+            await _show(server, Path(script).as_uri())
+            return
+    message = f"there is no script for {rule} on line {line}: its probe decided nothing"
+    server.language.window_show_message(types.ShowMessageParams(types.MessageType.Info, message))
 
 
 def _questions(server: Server) -> None:
@@ -179,21 +290,24 @@ def _questions(server: Server) -> None:
 
     @feature(types.TEXT_DOCUMENT_HOVER)
     async def hover(params: types.HoverParams) -> types.Hover | None:
-        answer = await server.answer(params.text_document.uri)
-        if answer is None:
+        uri = params.text_document.uri
+        answer = await server.answer(uri)
+        line = answer[1].line(uri, params.position.line + 1) if answer is not None else None
+        if answer is None or line is None:
             return None
         _, checked = answer
         lines = checked.text.split("\n")
-        line, column = params.position.line + 1, messages.column(lines, params.position, server.encoding)
+        place = types.Position(line - 1, params.position.character)
+        column = messages.column(lines, place, server.encoding)
         told = [
             telling.of_finding(finding, checked.rules.get(finding.rule))
-            for finding, _ in server.findings(checked)
+            for finding, _ in server.prober.findings(checked)
             if _holds(finding, checked, line, column)
         ]
         rules = await server.calculated(server.checker(checked.path).rules, checked.path)
         comment = telling.of_comment(checked, rules, line, column)
         found = await server.calculated(telling.definition_at, checked, line, column)
-        proved = server.adjoint(checked, found.qualname) if found is not None else None
+        proved = server.prober.adjoint(checked, found.qualname) if found is not None else None
         name = await server.calculated(telling.of_name, checked, line, column, proved)
         told += [text for text in (comment, name) if text is not None]
         if not told:
@@ -202,28 +316,15 @@ def _questions(server: Server) -> None:
 
     @feature(
         types.TEXT_DOCUMENT_CODE_ACTION,
-        types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix, types.CodeActionKind.Empty]),
+        types.CodeActionOptions(code_action_kinds=actions.KINDS, resolve_provider=True),
     )
-    async def actions(params: types.CodeActionParams) -> list[types.CodeAction]:
+    async def offered(params: types.CodeActionParams) -> list[types.CodeAction]:
         answer = await server.answer(params.text_document.uri)
-        if answer is None:
-            return []
-        document, checked = answer
-        first, last = params.range.start.line + 1, params.range.end.line + 1
-        found: list[types.CodeAction] = []
-        for finding, _ in server.findings(checked):
-            span = finding.location.span
-            if finding.location.path == checked.path and span.line <= last and span.end_line >= first:
-                found += _actions(server, document, checked, finding)
-        for name, line, _ in checked.kernels:
-            region = checked.module.region_at(line) if checked.module is not None else None
-            if region is not None and region.line <= last and region.end_line >= first:
-                title = f"Probe the kernel `{name}`"
-                found.append(_action(title, PROBE, [document.uri, name]))
-        only = params.context.only
-        if only is not None:
-            found = [one for one in found if any(str(one.kind or "").startswith(str(kind)) for kind in only)]
-        return found
+        return await actions.offered(server, *answer, params) if answer is not None else []
+
+    @feature(types.CODE_ACTION_RESOLVE)
+    async def resolved(params: types.CodeAction) -> types.CodeAction:
+        return await actions.resolved(server, params)
 
     @feature(types.TEXT_DOCUMENT_CODE_LENS)
     async def lenses(params: types.CodeLensParams) -> list[types.CodeLens]:
@@ -233,7 +334,10 @@ def _questions(server: Server) -> None:
         document, checked = answer
         found = []
         for name, line, _ in checked.kernels:
-            title = f"adjoint: {server.adjoint(checked, name)}"
+            cell, _, line = checked.part(line)
+            if cell is not None and cell != params.text_document.uri:
+                continue
+            title = f"adjoint: {server.prober.adjoint(checked, name)}"
             where = types.Range(types.Position(line - 1, 0), types.Position(line - 1, 0))
             found.append(types.CodeLens(where, types.Command(title, PROBE, arguments=[document.uri, name])))
         return found
@@ -243,30 +347,3 @@ def _holds(finding: Finding, checked: Checked, line: int, column: int) -> bool:
     span = finding.location.span
     here = finding.location.path == checked.path
     return here and (span.line, span.column) <= (line, column) <= (span.end_line, span.end_column)
-
-
-def _actions(server: Server, document: Document, checked: Checked, finding: Finding) -> list[types.CodeAction]:
-    rule, diagnostics = finding.rule, [server.diagnostic(finding, checked)]
-    found: list[types.CodeAction] = list(_fixes(finding))
-    # A comment about a comment would be one more to maintain.
-    edit = server.suppression(document, checked, finding) if not rule.startswith("WP0") else None
-    if edit is not None:
-        title = f"Suppress {rule} here, with a reason"
-        found.append(types.CodeAction(title, types.CodeActionKind.QuickFix, diagnostics, edit=edit))
-    found.append(_action(f"Explain {rule} ({finding.name})", EXPLAIN, [document.uri, rule], diagnostics))
-    if checked.rules[rule].probe.kind != "none":
-        arguments = [document.uri, rule, finding.location.span.line]
-        found.append(_action(f"Write a script that shows {rule}", REPRODUCE, arguments, diagnostics))
-    return found
-
-
-def _fixes(finding: Finding) -> list[types.CodeAction]:
-    """The fixes of a finding. Findings have none so far."""
-    return []
-
-
-def _action(
-    title: str, command: str, arguments: list[Any], diagnostics: list[types.Diagnostic] | None = None
-) -> types.CodeAction:
-    kind = types.CodeActionKind.QuickFix if diagnostics else types.CodeActionKind.Empty
-    return types.CodeAction(title, kind, diagnostics, command=types.Command(title, command, arguments=arguments))

@@ -56,6 +56,7 @@ class Memory:
     facts: dict[object, _Kept] = field(default_factory=dict)
     effects: dict[object, EffectSummary | None] = field(default_factory=dict)
     tapes: dict[object, _Tape] = field(default_factory=dict)
+    shape: Shape | None = None
     #: Whether both readers agree on a region, by its text.
     agreed: dict[tuple[Path, str], bool] = field(default_factory=dict)
 
@@ -110,8 +111,7 @@ class _Run:
         self._memory = memory
         self._around = around
         self._check = check
-        self.shape = Shape(module, memory.words)
-        self._closures: dict[int, tuple[int, ...]] = {}
+        self.shape = memory.shape = Shape(module, memory.words, memory.shape)
 
     def all(self, wanted: Wanted) -> FileAnalysis | None:
         """None where only the long way is sure."""
@@ -136,7 +136,7 @@ class _Run:
         used = frozenset(uses.items())
         for region in list(kernels.relevant_regions(self._project, self._module)):
             number = self.shape.index[region.line]
-            closure = self._closure(number)
+            closure = self.shape.closure(number)
             key = (self._around, self.shape.base, used, closure.index(number), self.shape.key(closure))
             kept = self._memory.facts.pop(key, None)
             if kept is None:
@@ -149,11 +149,6 @@ class _Run:
             self._memory.facts[key] = kept
             found += self._placed(kept.facts, kept.lines, closure)
         return found
-
-    def _closure(self, number: int) -> tuple[int, ...]:
-        if number not in self._closures:
-            self._closures[number] = self.shape.closure(number)
-        return self._closures[number]
 
     # --- tapes ---
 
@@ -180,6 +175,13 @@ class _Run:
         """Whether the kernels do what they did."""
         for (number, name), summary in kept.effects.items():
             region = self.shape.regions[number]
+            if self.shape.is_kernel(number) and region.names == (name,):
+                key = self._effects_key(number)
+                if key in self._memory.effects:
+                    if self._memory.effects[key] != summary:
+                        return False
+                    self._memory.effects[key] = self._memory.effects.pop(key)  # it was used
+                    continue
             found = [one for one in self._module.within(region) if one.qualname == name]
             if len(found) != 1 or self._effects(found[0])[0] != summary:
                 return False
@@ -194,8 +196,7 @@ class _Run:
         where = (number, definition.qualname)
         if not self.shape.is_kernel(number):
             return kernels.effects(self._project, definition), where
-        closure = self._closure(number)
-        key = (self._around, self.shape.base, closure.index(number), self.shape.key(closure))
+        key = self._effects_key(number)
         if key in self._memory.effects:
             summary = self._memory.effects.pop(key)
         else:
@@ -203,6 +204,10 @@ class _Run:
             summary = kernels.effects(self._project, definition)
         self._memory.effects[key] = summary
         return summary, where
+
+    def _effects_key(self, number: int) -> object:
+        closure = self.shape.closure(number)
+        return (self._around, self.shape.base, closure.index(number), self.shape.key(closure))
 
     # --- places ---
 

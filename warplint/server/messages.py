@@ -13,6 +13,7 @@ from warplint.ir.spans import Location
 from warplint.report.as_json import plain
 from warplint.report.lsp import Encoding, diagnostic, position_range
 from warplint.server.checking import Checked
+from warplint.source.notebooks import in_cells
 
 SOURCE = "warplint"
 #: The code of the one diagnostic that a text gets which cannot be read.
@@ -25,7 +26,13 @@ _CODECS = {"utf-8": "utf-8", "utf-16": "utf-16-le", "utf-32": "utf-32-le"}
 
 def of_finding(finding: Finding, checked: Checked, encoding: Encoding, page: str | None) -> types.Diagnostic:
     """A finding; ``page`` is the URI of its rule's page."""
-    plainly: Any = plain(diagnostic(finding, checked.lines, encoding))
+    if checked.cells is not None:
+        finding = in_cells(finding, {checked.path: checked.cells.book})
+    return of_plain(plain(diagnostic(finding, checked.lines, encoding, checked.address)), page)
+
+
+def of_plain(plainly: Any, page: str | None) -> types.Diagnostic:
+    """A diagnostic of ``warplint.report.lsp``."""
     return types.Diagnostic(
         range=_range(plainly["range"]),
         message=plainly["message"],
@@ -44,23 +51,25 @@ def of_finding(finding: Finding, checked: Checked, encoding: Encoding, page: str
     )
 
 
-def of_problem(problem: Problem, checked: Checked, encoding: Encoding) -> types.Diagnostic:
-    """What kept us from reading a text. Other tools complain of it as well, so this is quiet."""
-    lines = checked.lines(checked.path)
-    line = min(max((problem.line or 1) - 1, 0), len(lines) - 1)
+def of_problem(problem: Problem, checked: Checked, encoding: Encoding) -> tuple[str | None, types.Diagnostic]:
+    """What kept us from reading a text, and in which cell. Other tools complain of it as well, so this is quiet."""
+    cell, path, first = checked.part(problem.line or 1)
+    lines = checked.lines(path)
+    line = min(max(first - 1, 0), len(lines) - 1)
     end = units(lines[line], len(lines[line]), encoding)
     start = min(units(lines[line], (problem.column or 1) - 1, encoding), max(0, end - 1))
-    return types.Diagnostic(
+    found = types.Diagnostic(
         range=types.Range(types.Position(line, start), types.Position(line, end)),
         message=problem.message,
         severity=types.DiagnosticSeverity.Information,
         code=UNREAD,
         source=SOURCE,
     )
+    return cell, found
 
 
 def range_of(location: Location, checked: Checked, encoding: Encoding) -> types.Range:
-    """The range of a location."""
+    """The range of a location in a file or a cell."""
     return _range(position_range(location, checked.lines, encoding))
 
 

@@ -43,12 +43,12 @@ class Words:
 class Shape:
     """The regions of one version of a module and how they hang together."""
 
-    def __init__(self, module: Module, known: dict[str, Words]) -> None:
-        """``known`` holds the words of regions by their texts, and gets those that are new."""
+    def __init__(self, module: Module, known: dict[str, Words], before: Shape | None = None) -> None:
+        """``known`` holds the words of regions by their texts, and gets those that are new. ``before`` is the shape of
+        an earlier version."""
         self.module = module
         self.regions = module.regions
-        # A region goes on to the next one: how far away that is does not matter.
-        self.texts = [module.region_text(region).rstrip() for region in self.regions]
+        self.texts = [_statement(module.region_text(region)) for region in self.regions]
         self.index = {region.line: number for number, region in enumerate(self.regions)}
         self.words: list[Words] = []
         for region, text in zip(self.regions, self.texts, strict=True):
@@ -68,6 +68,7 @@ class Shape:
             for name in words.decorators & own if not self.is_kernel(number) else ():
                 self._attached.setdefault(name, []).append(number)
         self._mentioning: dict[str, list[int]] | None = None
+        self._closures = before._closures_that_hold(self) if before is not None else {}
         #: What all regions depend on.
         self.base = (
             tuple(
@@ -88,10 +89,30 @@ class Shape:
 
     def closure(self, number: int) -> tuple[int, ...]:
         """The regions that the facts of a region can depend on, in order, itself included."""
-        start = {number}
-        if not self.is_kernel(number):
-            start = self._up(number)
-        return tuple(sorted(self._down(start)))
+        found = self._closures.get(number)
+        if found is None:
+            start = {number} if self.is_kernel(number) else self._up(number)
+            found = self._closures[number] = tuple(sorted(self._down(start)))
+        return found
+
+    def _closures_that_hold(self, later: Shape) -> dict[int, tuple[int, ...]]:
+        """The closures of kernels that are the same in a later version, where the same names are bound in the same
+        regions: those without a region whose words have changed."""
+        kinds = [[region.kind for region in shape.regions] for shape in (self, later)]
+        if kinds[0] != kinds[1] or self._decorated != later._decorated:
+            return {}
+        changed: set[int] = set()
+        for number, (old, new) in enumerate(zip(self.words, later.words, strict=True)):
+            if old is not new:
+                if old.bound != new.bound or old.decorators != new.decorators or old.single != new.single:
+                    return {}
+                if old.all != new.all:
+                    changed.add(number)
+        return {
+            number: closure
+            for number, closure in self._closures.items()
+            if later.is_kernel(number) and changed.isdisjoint(closure)
+        }
 
     def key(self, closure: Iterable[int]) -> tuple[str, ...]:
         """The texts of some regions."""
@@ -144,6 +165,17 @@ class Shape:
                         found.add(other)
                         queue.append(other)
         return found
+
+
+def _statement(text: str) -> str:
+    """A region goes on to the next one: how far away that is does not matter, nor what comments say before it."""
+    text = text.rstrip()
+    while "\n" in text:
+        above, _, last = text.rpartition("\n")
+        if not last.lstrip().startswith("#"):
+            break
+        text = above.rstrip()
+    return text
 
 
 def _words(module: Module, region: Region, text: str) -> Words:

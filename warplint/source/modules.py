@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import bisect
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING, TypeVar, Union, cast
 
 from warplint.ir import syntax as ir
 from warplint.source.bindings import Binder, binders
@@ -16,6 +16,8 @@ from warplint.source.regions import Region
 
 if TYPE_CHECKING:
     from warplint.source.project import Project
+
+Value = TypeVar("Value")
 
 #: The functions and classes around a place, outermost first.
 Scope = tuple[Union[ir.FunctionDef, ir.ClassDef], ...]
@@ -25,6 +27,9 @@ _GLOBAL = re.compile(r"(?:[^\n]*?[;:])??[ \t\f]*global[ \t]+(?P<names>\w+(?:[ \t
 
 _WORD = re.compile(r"\w+")
 _LONGEST_NAME = 200
+
+# Pieces of knowledge about texts that are kept, for each region.
+_KNOWN_TEXTS = 10
 
 _WALRUS = re.compile(r"\b(\w+)(?:\s|\\\n)*:=")
 
@@ -59,6 +64,7 @@ class Module:
         text: str,
         regions: tuple[Region, ...],
         statements: dict[int, tuple[ir.Stmt, ...]] | None = None,
+        newer: bool = False,
     ) -> None:
         self.project = project
         self.path = path
@@ -66,6 +72,9 @@ class Module:
         self.name = name
         self.text = text
         self.regions = regions
+        #: Whether its syntax is newer than the running Python's.
+        self.newer = newer
+        self._of_texts: dict[tuple[object, str], object] = {}
         #: Whether every region that was asked for could be read.
         self.complete = True
         self._read: dict[int, tuple[ir.Stmt, ...]] = {} if statements is None else statements
@@ -112,8 +121,18 @@ class Module:
             found = self._read[region.line] = statements or ()
         return found
 
+    def of_text(self, region: Region, about: Callable[[str], Value]) -> Value:
+        """``about`` of the text of a region, which is asked once; later versions of the file take that over."""
+        key = (about, self.text[region.start : region.end])
+        if key not in self._of_texts:
+            self._of_texts[key] = about(key[1])
+        return cast(Value, self._of_texts[key])
+
     def take(self, before: Module) -> None:
-        """Take over the statements of those regions that an earlier version of the file has at the same lines."""
+        """Take over the statements of those regions that an earlier version of the file has at the same lines, and what
+        is known of texts."""
+        if len(before._of_texts) <= _KNOWN_TEXTS * len(self.regions) + _KNOWN_TEXTS:
+            self._of_texts = before._of_texts
         known = {region.line: region for region in before.regions if before._read.get(region.line)}
         for region in self.regions:
             old = known.get(region.line)
@@ -123,7 +142,8 @@ class Module:
     def into(self, project: Project, again: frozenset[int] = frozenset()) -> Module:
         """This module in another project, with the regions whose first lines are in ``again`` to be read again."""
         kept = {line: statements for line, statements in self._read.items() if line not in again}
-        module = Module(project, self.path, self.name, self.text, self.regions, kept)
+        module = Module(project, self.path, self.name, self.text, self.regions, kept, self.newer)
+        module._of_texts = self._of_texts
         module.complete = self.complete
         return module
 

@@ -7,15 +7,16 @@ import bisect
 import json
 import re
 import warnings
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from warplint.ir.facts import Problem
+from warplint.ir.facts import Finding, Problem
 from warplint.ir.spans import Location, Span, cell_path
 
-# Most notebooks are about something else.
-_RELEVANT = re.compile(b"warp|Tape|kernel|func")
+#: Most notebooks are about something else.
+RELEVANT = re.compile(b"warp|Tape|kernel|func")
 
 #: Larger ones are not read. Pictures among the outputs make them far larger than Python files.
 MAX_BYTES = 64_000_000
@@ -79,7 +80,7 @@ def read_notebook(path: Path, data: bytes | None = None) -> Notebook | Problem:
                     str(path), f"the notebook has {size:,} bytes, more than {MAX_BYTES:,}; clear its outputs"
                 )
             data = path.read_bytes()
-        if not _RELEVANT.search(data):
+        if not RELEVANT.search(data):
             return Notebook(path, "", (), ())
         document = json.loads(data)
     except OSError as error:
@@ -90,16 +91,37 @@ def read_notebook(path: Path, data: bytes | None = None) -> Notebook | Problem:
         return Problem(str(path), "this is no notebook of format 4; open it in Jupyter and save it again")
     if not _is_python(document):
         return Notebook(path, "", (), ())
+    return composed(
+        path,
+        [
+            (number, _source(cell.get("source")))
+            for number, cell in enumerate(document["cells"], 1)
+            if isinstance(cell, dict) and cell.get("cell_type") == "code"
+        ],
+    )
+
+
+def composed(path: Path, sources: Iterable[tuple[int, str]]) -> Notebook:
+    """The notebook whose code cells have the given numbers and texts."""
     cells: list[int] = []
     starts: list[int] = []
     text: list[str] = []
-    for number, cell in enumerate(document["cells"], 1):
-        if not isinstance(cell, dict) or cell.get("cell_type") != "code":
-            continue
+    for number, source in sources:
         cells.append(number)
         starts.append(len(text) + 1)
-        text += as_python(_source(cell.get("source")))
+        text += as_python(_source(source))
     return Notebook(path, "\n".join([*text, ""]), tuple(cells), tuple(starts))
+
+
+def in_cells(finding: Finding, notebooks: Mapping[Path, Notebook]) -> Finding:
+    """A finding whose places in ``notebooks`` are told by their cells."""
+
+    def place(location: Location) -> Location:
+        book = notebooks.get(location.path)
+        return location if book is None else book.place(location)
+
+    labels = tuple(replace(label, location=place(label.location)) for label in finding.fact.labels)
+    return replace(finding, fact=replace(finding.fact, location=place(finding.location), labels=labels))
 
 
 def _source(value: object) -> str:

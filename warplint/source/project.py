@@ -16,7 +16,7 @@ from warplint.ir import syntax as ir
 from warplint.ir.facts import Problem
 from warplint.source.bindings import Binder, bound_names
 from warplint.source.modules import Definition, Module, Scope, blocks
-from warplint.source.regions import Region, RegionKind, group, grouped, split
+from warplint.source.regions import Region, RegionKind, changed_piece, group, grouped, split, split_again
 from warplint.source.text import TOO_DEEP, check_syntax, decode, read_bytes, syntax_problem
 
 __all__ = [
@@ -231,7 +231,15 @@ class Project:
 
     def replace(self, before: Module, data: bytes) -> Module | Problem:
         """Load the next version of a module, whose regions that stand as they were are not read again."""
-        found = self.load(before.path, data)
+        path = before.path
+        text = decode(path, data)
+        regions = None if isinstance(text, Problem) or before.newer else split_again(text, before.text, before.regions)
+        found: Module | Problem
+        if regions is None or isinstance(text, Problem):
+            found = self._load(path, data, before)
+        else:
+            found = Module(self, path, self._module_name(path), text, regions)
+        self._modules[path] = found
         if isinstance(found, Module) and found.unread:
             found.take(before)
         return found
@@ -245,7 +253,7 @@ class Project:
             known = self._modules[path] = self._load(path, data)
         return known
 
-    def _load(self, path: Path, data: bytes | None) -> Module | Problem:
+    def _load(self, path: Path, data: bytes | None, before: Module | None = None) -> Module | Problem:
         data = self.unsaved.get(path) if data is None else data
         contents = read_bytes(path) if data is None else data
         if isinstance(contents, Problem):
@@ -256,11 +264,11 @@ class Project:
         name = self._module_name(path)
         table = check_syntax(path, text)
         if isinstance(table, Problem):
-            statements = self._read_newer(text)
+            statements = None if before is not None and self._broke(text, before) else self._read_newer(text)
             if statements is None:
                 return table
             regions = group(text, statements)
-            return Module(self, path, name, text, regions, grouped(regions, statements))
+            return Module(self, path, name, text, regions, grouped(regions, statements), newer=True)
         try:
             return Module(self, path, name, text, split(text, table, self._reader))
         except RecursionError:
@@ -282,6 +290,22 @@ class Project:
             return self._precise_reader(text, 1)
         except (SyntaxError, RecursionError, MemoryError, ValueError):
             return None
+
+    def _broke(self, text: str, before: Module) -> bool:
+        """Whether no reader can read what has changed since a version that Python accepted. To have them read all of a
+        broken text takes many times as long as to read it when it is whole."""
+        if before.newer or self._precise_reader is None:
+            return False
+        piece = changed_piece(text, before.text, before.regions)
+        for reader in (self._reader, self._precise_reader):
+            try:
+                reader(piece, 1)
+            except SyntaxError:
+                continue
+            except (RecursionError, MemoryError, ValueError):
+                return False
+            return False
+        return True
 
     def outline(self, path: Path) -> Outline:
         """The outline of the file at ``path``, for another project to ``adopt``."""

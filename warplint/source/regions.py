@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 import symtable
 import unicodedata
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -71,6 +72,12 @@ _DECORATOR = re.compile(r"[ \t\f]*@")
 # What makes more of an assignment than one name and its value.
 _IN_ASSIGNMENT = re.compile(r"(?P<open>[(\[{])|(?P<close>[)\]}])|;|(?<![=!<>:])=(?!=)")
 
+# What may stand before the first statement.
+_HEAD = re.compile(r"(?:[ \t\f]*(?:#[^\n]*)?\n)*")
+
+# At the top level, this means something for other statements.
+_GLOBAL = re.compile(r"\bglobal\b")
+
 # Scopes in a symbol table that are no definitions.
 _SCOPES = {"lambda", "genexpr", "listcomp", "setcomp", "dictcomp", "__annotate__"}
 
@@ -86,6 +93,73 @@ def split(
     if regions is not None and _agrees(regions, table):
         return regions
     return group(text, read(text, 1))
+
+
+def split_again(text: str, before: str, regions: Sequence[Region]) -> tuple[Region, ...] | None:
+    """The regions of ``text``, of which ``before`` (a text that Python accepted, with its ``regions``) is an earlier
+    version; None where only ``split`` can tell.
+
+    Statements that parse by themselves, each from the first column, parse the same one below the other. So Python is
+    asked only about regions that were not there before.
+    """
+    found = _scan(text)
+    if not found or not _HEAD.fullmatch(text, 0, found[0].start) or _GLOBAL.search(text):
+        return None
+    known = {(region.kind, region.names, _trimmed(before, region)) for region in regions}
+    future = _future(text, found)
+    if future is None:
+        return None
+    shift = future.count("\n")
+    for region in found:
+        if (region.kind, region.names, _trimmed(text, region)) in known:
+            continue
+        own = future + text[region.start : region.end]
+        if "__future__" in own[len(future) :]:
+            return None
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                table = symtable.symtable(own, "<region>", "exec")
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
+        alone = Region(region.kind, region.names, 1, region.end_line - region.line + 1 + shift, 0, len(own))
+        if not _agrees((alone,), table):
+            return None
+    return found
+
+
+def changed_piece(text: str, before: str, regions: Sequence[Region]) -> str:
+    """What is new in ``text``, in whole regions of ``before``, with the one above: a clause may be added to it."""
+    first, last = 0, len(regions)
+    while first < last and text.startswith(before[regions[first].start : regions[first].end], regions[first].start):
+        first += 1
+    shift = len(text) - len(before)
+    while last > first and regions[last - 1].start + shift >= (regions[first - 1].end if first else 0):
+        own = regions[last - 1]
+        if not text.startswith(before[own.start : own.end], own.start + shift):
+            break
+        last -= 1
+    start = regions[first - 1].start if first else 0
+    end = regions[last].start + shift if last < len(regions) else len(text)
+    return text[start : max(start, end)]
+
+
+def _trimmed(text: str, region: Region) -> str:
+    """A region without the empty lines behind it."""
+    return text[region.start : region.end].rstrip(" \t\n")
+
+
+def _future(text: str, regions: Sequence[Region]) -> str | None:
+    """The imports from ``__future__``, which change how all that follows is compiled; None for those that may stand in
+    the wrong place."""
+    found = ""
+    for number, region in enumerate(regions if "__future__" in text else ()):
+        own = text[region.start : region.end]
+        if "__future__" in own:
+            if region.kind != "import" or number > 1 or (number == 1 and text[regions[0].start] not in "\"'"):
+                return None
+            found += own
+    return found
 
 
 def group(text: str, statements: tuple[ir.Stmt, ...]) -> tuple[Region, ...]:

@@ -75,20 +75,22 @@ def _worth_reading(module: Module, reaching: set[str]) -> Iterator[Definition]:
     """
     names = set(reaching)
     left = [region for region in module.regions if region.kind not in ("import", "assign")]
-    called = {region: set(_CALLED.findall(module.text, region.start, region.end)) for region in left}
+    called = {region: module.of_text(region, _called_in) for region in left}
     chosen: set[Region] = set()
     while True:
-        more = [
-            region
-            for region in left
-            if not names.isdisjoint(called[region]) or any(_OPENS.search(name) for name in called[region])
-        ]
+        more = [region for region in left if called[region][1] or not names.isdisjoint(called[region][0])]
         if not more:
             return (definition for region in module.regions if region in chosen for definition in module.within(region))
         chosen.update(more)
         left = [region for region in left if region not in chosen]
         for region in more:
             names.update(_DEFINED.findall(module.text, region.start, region.end))
+
+
+def _called_in(text: str) -> tuple[frozenset[str], bool]:
+    """What is called in a text, and whether something of that opens a tape or runs one backward."""
+    names = frozenset(_CALLED.findall(text))
+    return names, any(_OPENS.search(name) for name in names)
 
 
 def _called(call: ir.Call) -> str:

@@ -13,7 +13,10 @@ async function start(): Promise<void> {
   const [command, ...args] = located(settings.get<string[]>("command") ?? [], folder);
   const server: ServerOptions = { command, args, options: { cwd: folder } };
   const options: LanguageClientOptions = {
-    documentSelector: [{ scheme: "file", language: "python" }],
+    documentSelector: [
+      { scheme: "file", language: "python" },
+      { notebook: "jupyter-notebook", language: "python" },
+    ],
     initializationOptions: settings,
     synchronize: { configurationSection: "warplint" },
   };

@@ -9,6 +9,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import {
+  CodeAction,
+  CodeActionRequest,
   createProtocolConnection,
   DidOpenTextDocumentNotification,
   ExitNotification,
@@ -19,6 +21,8 @@ import {
   ShutdownRequest,
   StreamMessageReader,
   StreamMessageWriter,
+  TextDocumentEdit,
+  TextEdit,
 } from "vscode-languageserver-protocol/node";
 
 import { located } from "./command";
@@ -51,7 +55,8 @@ async function main(): Promise<void> {
     processId: process.pid,
     rootUri,
     workspaceFolders: [{ uri: rootUri, name: "light" }],
-    capabilities: {},
+    capabilities: { workspace: { workspaceEdit: { documentChanges: true } } },
+    initializationOptions: { probe: "off" },
   });
   assert.equal(answer.serverInfo?.name, "warplint");
   await connection.sendNotification(InitializedNotification.type, {});
@@ -63,6 +68,13 @@ async function main(): Promise<void> {
     found.diagnostics.map((one) => [one.code, one.range.start.line]),
     [["WP101", 6]],
   );
+  const range = found.diagnostics[0].range;
+  const context = { diagnostics: found.diagnostics };
+  const actions = await connection.sendRequest(CodeActionRequest.type, { textDocument: { uri }, range, context });
+  const suppress = (actions ?? []).find((one) => one.title.startsWith("Suppress")) as CodeAction;
+  const change = suppress.edit?.documentChanges?.[0] as TextDocumentEdit;
+  assert.deepEqual(change.textDocument, { uri, version: 1 });
+  assert.match((change.edits[0] as TextEdit).newText, /# warplint: ignore\[WP101\]/);
   await connection.sendRequest(ShutdownRequest.type);
   await connection.sendNotification(ExitNotification.type);
   await new Promise((resolve) => server.once("exit", resolve));
