@@ -116,6 +116,8 @@ def _kernel_job(
         if mark is not None:
             one |= {"in_loop": mark.in_loop, "blocks": list(mark.blocks), "around": list(mark.around)}
             one["way"] = list(mark.way)
+            if mark.once is not None:
+                one["once"] = list(mark.once)
         marks.append(one)
     # Which numbers a func gets, and whether its gradient is used where they are singular, is up to its callers.
     through = check == "finite-adjoint" and len(names) > 1

@@ -62,6 +62,8 @@ class Slicer(Names):
         self._flagged = [tuple(places) for places in flagged]
         self._options: list[str] = []
         self._marks: dict[int, Mark] = {}
+        # the files of flagged places, by number
+        self._files: dict[Path, int] = {}
 
     # --- the result ---
 
@@ -206,7 +208,9 @@ class Slicer(Names):
             self._body(statement, inside, local, edits)
         decorators = self._decorators(node, outside)
         text = cut(module.lines, node.span, edits)
-        marks, found = reach_edits(node, module.lines, self._flagged_in(module, node))
+        flagged = list(self._flagged_in(module, node))
+        file = self._files.setdefault(module.path, len(self._files)) if flagged else 0
+        marks, found = reach_edits(node, module.lines, flagged, file)
         twin = cut(module.lines, node.span, [*edits, *marks])
         self._marks.update(found)
         indent = node.span.column - 1

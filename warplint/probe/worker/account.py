@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
-from warplint.probe.rewrite import BLOCKS
+from warplint.probe.rewrite import line_of
 from warplint.probe.worker.inputs import Profile
 from warplint.probe.worker.usage import Usage
 
@@ -40,6 +40,8 @@ class Account:
         # a gradient that is not finite was seen, at a point where finite differences do not say what it should be
         self.endless = False
         self._ran: set[int] = set()
+        # blocks that ran at all, where tape and differences agree
+        self._touched: set[int] = set()
         # blocks that seem to be out of reach: they do not run although what they are in runs often
         self.dead: set[int] = set()
         # inputs that were seen to have a derivative
@@ -76,6 +78,13 @@ class Account:
         """The blocks around the flagged place that no agreeing input set ran."""
         return set(self.mark["blocks"]) - self._ran - self.dead
 
+    def coverage(self) -> dict[str, Any]:
+        """The first lines of the blocks that no agreeing input set ran, where a whole function is asked about."""
+        if "once" not in self.mark:
+            return {}
+        never = set(self.mark["blocks"]) - self._touched
+        return {"unreached": sorted({line_of(number) for number in never})}
+
     @property
     def needs_scouting(self) -> bool:
         """Whether ordinary inputs do not run what has to run."""
@@ -83,7 +92,11 @@ class Account:
 
     def _covers(self, profile: Profile, hits: dict[str, int] | None) -> None:
         # blocks are parts of a loop: once in an iteration is not enough for what the loop carries
-        self._ran.update(int(name) for name, count in (hits or {}).items() if count > profile.threads)
+        self._touched.update(int(name) for name in hits or {})
+        once = set(self.mark.get("once", ()))
+        self._ran.update(
+            int(name) for name, count in (hits or {}).items() if count > (0 if int(name) in once else profile.threads)
+        )
 
     def add(self, profile: Profile, found: dict[str, Any], threads: int) -> None:
         """Takes in one input set that ran the flagged place, with ``threads`` threads in all."""
@@ -209,7 +222,7 @@ class Account:
             return inconclusive(f"only {len(self.right)} sets of inputs could be used")
         if self.right and not self.endless:
             count, agree = len(self.right), "tape and finite differences agree"
-            lines = sorted({(number - BLOCKS) // 1000 for number in self.missing()})
+            lines = sorted({line_of(number) for number in self.missing()})
             if lines and count >= _AGREEING:
                 return inconclusive(
                     f"{agree} at {count} sets of inputs, but none of them runs line {lines[0]} again and again"
