@@ -50,6 +50,19 @@ ROOMS = {
         "baseline",
         "fixing",
     },
+    "auditing": {
+        "ir",
+        "source",
+        "frontend",
+        "kernels",
+        "settings",
+        "probe",
+        "selection",
+        "analysis",
+        "reach",
+        "processes",
+        "pipeline",
+    },
     "scaffold": {"ir", "catalogue", "frontend", "analysis"},
     "trying": {"ir", "catalogue", "settings", "report", "pipeline"},
     "server": {
@@ -71,6 +84,7 @@ ROOMS = {
     },
     "cli": {
         "ir",
+        "auditing",
         "scaffold",
         "trying",
         "arguments",

@@ -1,4 +1,4 @@
-"""The audit: every kernel and func that is compiled with an adjoint is checked, whether a rule finds fault with it or not."""
+"""The audit: every kernel and func that is compiled with an adjoint is checked, found fault with or not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from warplint import __version__
 from warplint.analysis import analyse_files
 from warplint.frontend import open_project
 from warplint.ir.audits import Audit, Entry, Judgement, Subject
-from warplint.ir.facts import Fact, Finding, Reach
+from warplint.ir.facts import Evidence, Fact, Finding, Reach
 from warplint.ir.programs import DefinitionRef, KernelProgram
 from warplint.ir.spans import Location, displayed
 from warplint.pipeline import DeviceUnusable, import_roots, installed_warp
@@ -23,31 +23,12 @@ from warplint.reach import reaching
 from warplint.selection import RuleSelection
 from warplint.settings.configuration import Configurations
 from warplint.settings.discovery import discover
-from warplint.settings.options import Selectors
+from warplint.settings.options import AuditOptions, Selectors
 from warplint.source.project import Module, Project
 
 _JUDGEMENTS: Mapping[str, Judgement] = {"confirmed": "wrong", "refuted": "ok"}
 # So many funcs are looked at in one launch of a kernel that calls them: each has an account of its own there.
 _MOST_FUNCS = 24
-
-
-@dataclass(frozen=True, slots=True)
-class AuditOptions:
-    """One ``warplint audit``. ``resume`` takes over what earlier runs have answered, also one that was interrupted.
-
-    ``jobs`` is the number of programs that run at a time; None: one for each processor.
-    """
-
-    paths: tuple[str, ...]
-    config: str | None = None
-    isolated: bool = False
-    exclude: tuple[str, ...] = ()
-    device: str | None = None
-    cache_dir: str | None = None
-    resume: bool = False
-    jobs: int | None = None
-    probe_import: bool | None = None
-    probe_native: bool | None = None
 
 
 def audit(options: AuditOptions, progress: Callable[[str], None] = lambda step: None) -> Audit:
@@ -145,7 +126,7 @@ def _probed(
     def tell(done: int, total: int) -> None:
         progress(f"probing {done} of {total}")
 
-    def run(asked: Sequence[Asked], alone: bool) -> None:
+    def run(asked: Sequence[Asked]) -> None:
         try:
             answers = probe_whole(asked, project, options, tell)
         except NoDevice as error:
@@ -156,22 +137,22 @@ def _probed(
             for subject, what in zip(one.subjects, seen, strict=True):
                 through = "" if subject.ref == one.target else one.target.qualname
                 before = known.get(subject.location)
-                if before is None or before.seen.evidence.verdict != "refuted" and _tells(what):
+                if before is None or what.evidence.verdict != "inconclusive":
                     known[subject.location] = _Shown(what, through)
 
-    run(_launches(subjects), alone=False)
+    run(_launches(subjects))
     left = [
         subject
         for subject in subjects
         if subject.role == "func"
         and (subject.location not in known or known[subject.location].seen.evidence.verdict != "refuted")
     ]
-    run([Asked(subject.ref, (subject,)) for subject in left], alone=True)
+    run([Asked(subject.ref, (subject,)) for subject in left])
+    for location, shown in known.items():
+        if shown.through and shown.seen.evidence.verdict == "confirmed":
+            reason = f"`{shown.through}`, which calls it, is wrong, and the func alone could not be decided"
+            known[location] = _Shown(Seen(Evidence("inconclusive", reason), shown.seen.stored), shown.through)
     return known
-
-
-def _tells(seen: Seen) -> bool:
-    return seen.evidence.verdict != "inconclusive"
 
 
 def _launches(subjects: Sequence[Subject]) -> list[Asked]:

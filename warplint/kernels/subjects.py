@@ -24,13 +24,12 @@ def subjects(project: Project, module: Module) -> Iterator[Subject | None]:
     by_name: dict[str, list[tuple[Definition, str]]] = {}
     for definition in module.functions(decorated(module)):
         role = found.knowledge.decorations.role(definition)
-        if role in ("kernel", "func"):
+        if role == "kernel" or role == "func":
             by_name.setdefault(definition.qualname, []).append((definition, role))
     for several in by_name.values():
-        definition, role = several[0] if several[-1][1] == "func" else several[-1]
-        if not _has_body(definition):
-            continue
-        yield _kernel(found, definition) if role == "kernel" else _func(found, definition)
+        definition, kind = several[0] if several[-1][1] == "func" else several[-1]
+        if _has_body(definition):
+            yield _kernel(found, definition) if kind == "kernel" else _func(found, definition)
 
 
 def _has_body(definition: Definition) -> bool:

@@ -90,7 +90,10 @@ def _run(
     report: Callable[[Sequence[int]], None],
     keep: Callable[[int, Answer], None],
 ) -> list[Answer]:
-    """What a worker says of the jobs; each answer goes to ``keep`` when it is final. Raises WorkerUnusable, NoDevice."""
+    """What a worker says of the jobs; each answer goes to ``keep`` when it is final.
+
+    Raises WorkerUnusable and NoDevice.
+    """
     asked = options.device not in ("auto", "cpu")
     if asked:
         _require(options)
@@ -105,11 +108,10 @@ def _run(
                 if gpu is None:
                     keep(first + number, Answer(_verdicts(said, jobs[first + number]), pool.device, pool.warp_version))
 
-            said = pool.run(
-                [job for job, _ in part],
-                lambda numbers, first=first: report([*range(first), *(first + number for number in numbers)]),
-                arrived,
-            )
+            def tell(numbers: Sequence[int], first: int = first) -> None:
+                report([*range(first), *(first + number for number in numbers)])
+
+            said = pool.run([job for job, _ in part], tell, arrived)
             device, version = pool.device, pool.warp_version
         verdicts = [list(_verdicts(answer, one)) for one, answer in zip(part, said, strict=True)]
         if gpu is not None:

@@ -70,3 +70,22 @@ class Options:
     watch: bool = False
     quiet: bool = False
     verbose: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AuditOptions:
+    """One ``warplint audit``. ``resume`` takes over what earlier runs have answered, also one that was interrupted.
+
+    ``jobs`` is the number of programs that run at a time; None: one for each processor.
+    """
+
+    paths: tuple[str, ...]
+    config: str | None = None
+    isolated: bool = False
+    exclude: tuple[str, ...] = ()
+    device: str | None = None
+    cache_dir: str | None = None
+    resume: bool = False
+    jobs: int | None = None
+    probe_import: bool | None = None
+    probe_native: bool | None = None

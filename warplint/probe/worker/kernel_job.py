@@ -268,9 +268,7 @@ class KernelJob:
                     continue
                 before = len(needs)
                 once = set(self.marks[number].get("once", ()))
-                needs -= {
-                    need for need in needs if hits.get(str(need), 0) > (0 if need in once else profile.threads)
-                }
+                needs -= {need for need in needs if hits.get(str(need), 0) > (0 if need in once else profile.threads)}
                 if len(needs) < before or waiting[number].scouted < _SCOUTED_SETS:
                     waiting[number].scouted += enough
                     useful = True
