@@ -238,6 +238,7 @@ def audit_parser() -> argparse.ArgumentParser:
     parser.add_argument("paths", nargs="+", metavar="PATH", help="files and folders")
     parser.add_argument("--device", type=_device, help="where to run them: auto (the default), cpu or cuda:N")
     parser.add_argument("--jobs", type=_jobs, metavar="N", help="programs at a time; one for each processor")
+    parser.add_argument("--timeout", type=_seconds, default=60.0, metavar="S", help="seconds for one program (60)")
     parser.add_argument("--resume", action="store_true", help="take over what an earlier, interrupted audit has")
     parser.add_argument("--cache-dir", metavar="FOLDER", help="where kernels and answers are kept")
     parser.add_argument("--config", metavar="FILE", help="this configuration for all files")
@@ -349,6 +350,7 @@ def asked(command: str, arguments: Sequence[str]) -> Asked:
             given.cache_dir,
             given.resume,
             given.jobs,
+            given.timeout,
         )
         return Asked(as_json=as_json, audit=what, quiet=given.quiet, color=given.color)
     if command == "rules":
@@ -405,6 +407,16 @@ def _jobs(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of processes; write 1 or more")
     return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 1.0 <= seconds <= 86400.0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds; write 1 to 86400")
+    return seconds
 
 
 def _flat(lists: Iterable[Iterable[str]]) -> tuple[str, ...]:

@@ -53,6 +53,7 @@ def audit(options: AuditOptions, progress: Callable[[str], None] = lambda step: 
     governing = configurations.nearest(_common_folder(options.paths))
     probe_options = ProbeOptions(
         device=options.device or governing.device or "auto",
+        timeout_s=options.timeout,
         cache_dir=None if options.cache_dir is None else Path(options.cache_dir),
         reuse=options.resume,
         resume=options.resume,

@@ -115,6 +115,13 @@ def run(options: Options, stdin: bytes | None = None, progress: Progress = lambd
     listed = [finding for finding in findings if at_least(finding.severity, least)]
     rules = selection.rules_of(listed)
     probed = _probed(listed, rules, project, options, configurations, progress)
+    # What was only asked about, and not confirmed, was never there.
+    known = {id(finding) for finding in listed}
+    nothing = {id(finding) for finding, seen in zip(listed, probed, strict=True) if not _reportable(seen)}
+    nothing |= {id(finding) for finding in everything if finding.only_confirmed and id(finding) not in known}
+    probed = [finding for finding in probed if _reportable(finding)]
+    findings = [finding for finding in findings if id(finding) not in nothing]
+    everything = [finding for finding in everything if id(finding) not in nothing]
 
     faults: dict[Path, str] = {}
     faulty: list[Problem] = []
@@ -160,7 +167,7 @@ def run(options: Options, stdin: bytes | None = None, progress: Progress = lambd
         baselined=len(everything) - len(probed) - len(unlisted),
         problems=tuple(sorted(dict.fromkeys(problems), key=lambda problem: (problem.path, problem.line or 0))),
         files=files,
-        rules=rules,
+        rules={finding.rule: rules[finding.rule] for finding in probed},
         lines=lambda path: _lines(project, path, contents, notebooks),
     )
     tracebacks = {analysis.path: analysis.traceback for analysis in analyses if analysis.traceback is not None} | faults
@@ -184,6 +191,10 @@ def unsuppressed(
     broken = {analysis.path for analysis in analyses if analysis.problems}
     facts = [fact for fact in outcome.facts if fact.kind != UNUSED or fact.location.path not in broken]
     return in_order([*outcome.kept, *selection.findings(facts)]), len(outcome.suppressed)
+
+
+def _reportable(finding: Finding) -> bool:
+    return finding.stands or not finding.only_confirmed
 
 
 def _account(

@@ -239,6 +239,8 @@ class Server:
                 finding = replace(finding, evidence=seen)
                 if seen.verdict == "refuted" and not self.asked.show_refuted:
                     continue
+            if finding.only_confirmed and not finding.stands:
+                continue
             found.append((finding, identity))
         return found
 
@@ -370,10 +372,15 @@ class Server:
         """Take over the evidence for findings. Returns whether there are the same ones."""
         seen = {(one["rule"], one["path"], tuple(one["span"])): evidence_of(one["evidence"]) for one in said}
         places = [(one.rule, str(one.location.path), tuple(one.location.span)) for one in checked.findings]
+        expected = set()
         for place, finding, identity in zip(places, checked.findings, checked.identities, strict=True):
+            if finding.only_confirmed and place not in seen:  # such findings are told only where they stand
+                self._learn(identity, Evidence("inconclusive", "it was not confirmed"))
+                continue
+            expected.add(place)
             if place in seen and checked.rules[finding.rule].probe.kind != "none":
                 self._learn(identity, seen[place])
-        return set(places) == seen.keys()
+        return expected == seen.keys()
 
     def _learn(self, identity: object, seen: Evidence) -> None:
         if identity is None:

@@ -76,7 +76,8 @@ class Options:
 class AuditOptions:
     """One ``warplint audit``. ``resume`` takes over what earlier runs have answered, also one that was interrupted.
 
-    ``jobs`` is the number of programs that run at a time; None: one for each processor.
+    ``jobs`` is the number of programs that run at a time; None: one for each processor. ``timeout`` is the limit for
+    one of them, in seconds.
     """
 
     paths: tuple[str, ...]
@@ -87,5 +88,6 @@ class AuditOptions:
     cache_dir: str | None = None
     resume: bool = False
     jobs: int | None = None
+    timeout: float = 60.0
     probe_import: bool | None = None
     probe_native: bool | None = None
