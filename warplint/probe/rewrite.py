@@ -96,7 +96,9 @@ def reach_edits(
 
     for number, span in flagged:
         if span == function.span:
-            blocks = [block for block in _inner_blocks(function.body) if not _leaves(block)]
+            blocks = [*_inner_blocks(function.body), *_rests(function.body)]
+            blocks = [block for block in blocks if not _leaves(block)]
+            blocks.sort(key=lambda block: block[0].span)
             repeated = {id(body) for body in _loop_bodies(function.body)}
             once = tuple(_number(block, file) for block in blocks if id(block) not in repeated)
             path, way, in_loop = [_first(function.body)], [], False
@@ -135,6 +137,19 @@ def _first(body: tuple[ir.Stmt, ...]) -> ir.Stmt:
     """The first statement of a body that is not its documentation."""
     documented = len(body) > 1 and isinstance(body[0], ir.ExprStmt) and isinstance(body[0].value, ir.Constant)
     return body[1] if documented else body[0]
+
+
+def _rests(body: tuple[ir.Stmt, ...]) -> Iterator[tuple[ir.Stmt, ...]]:
+    """What stands behind a branch that leaves its block, at any depth: it runs where the branch is not taken."""
+    for number, statement in enumerate(body):
+        for block in _blocks(statement):
+            yield from _rests(block)
+        if isinstance(statement, ir.If) and _jumps(statement) and body[number + 1 :]:
+            yield body[number + 1 :]
+
+
+def _jumps(statement: ir.If) -> bool:
+    return any(block and isinstance(block[-1], (ir.Return, ir.Break, ir.Continue)) for block in _blocks(statement))
 
 
 def _loop_bodies(body: tuple[ir.Stmt, ...]) -> Iterator[tuple[ir.Stmt, ...]]:

@@ -24,6 +24,12 @@ _DIRECTED = 16
 _SILENT = 6
 _REPEATING = 2
 _NOT_REPEATING = 8
+# Input sets at which a whole kernel says that there is nothing to differentiate, and what it says.
+_NOTHING = 4
+_NO_GRADIENT = {
+    "the launch changes no float array": "it writes no float array: there is nothing to differentiate",
+    "the launch reads no float array": "it reads no float array: there is nothing to differentiate",
+}
 # Input sets that another device repeats.
 _REPEATED = 4
 
@@ -49,6 +55,10 @@ class Account:
         self.reasons: Counter[str] = Counter()
         self.wrong: list[dict[str, Any]] = []
         self.right: list[dict[str, Any]] = []
+        # a whole definition is asked about, with all its blocks
+        self.whole = "once" in mark
+        # input sets at which all derivatives are zero, by tape and differences
+        self.flat = 0
         self.singular: list[dict[str, Any]] = []
         self.verdict: dict[str, Any] | None = None
         self.last_wrong: Profile | None = None
@@ -80,10 +90,12 @@ class Account:
 
     def coverage(self) -> dict[str, Any]:
         """The first lines of the blocks that no agreeing input set ran, where a whole function is asked about."""
-        if "once" not in self.mark:
+        if not self.whole:
             return {}
-        never = set(self.mark["blocks"]) - self._touched
-        return {"unreached": sorted({line_of(number) for number in never})}
+        return {"unreached": sorted({line_of(number) for number in self._untouched()})}
+
+    def _untouched(self) -> set[int]:
+        return set(self.mark["blocks"]) - self._touched
 
     @property
     def needs_scouting(self) -> bool:
@@ -108,6 +120,8 @@ class Account:
         self.exercised += 1
         if found["problem"]:
             self.reasons[found["problem"]] += 1
+            if self.whole and found["problem"] in _NO_GRADIENT and self.reasons[found["problem"]] >= _NOTHING:
+                self.verdict = _nothing(_NO_GRADIENT[found["problem"]])
         elif self.check == "finite-adjoint":
             self._add_directed(profile, found["compared"], found["hits"])
         elif self.check == "zero-adjoint":
@@ -182,6 +196,9 @@ class Account:
             return
         if not any(one["tape"] != 0.0 or one["finite_difference"] != 0.0 for one in right):
             self.reasons["no output depends smoothly on a float input at the inputs drawn"] += 1
+            if self.whole and len(right) == len(compared):
+                self.flat += 1
+                self._covers(profile, hits)
         elif len(right) < 0.7 * len(compared):
             self.reasons["finite differences are too rough here to decide"] += 1
         else:
@@ -215,6 +232,8 @@ class Account:
                     "tape and finite differences disagree only when several threads run; they may race for one element"
                 )
             return inconclusive("tape and finite differences disagree at some inputs, but not reliably")
+        if self.whole and not self.right and not self.singular and self.flat >= _AGREEING and not self._untouched():
+            return _nothing(f"both tape and finite differences give zero at {self.flat} sets of inputs")
         clean = not self.endless and not self.singular and not self.missing()
         if len(self.right) >= _AGREEING_AT_LAST and clean and self.check != "finite-adjoint":
             return self._refuted()
@@ -273,6 +292,11 @@ def may_race(usage: Usage) -> bool:
         if use.stores and (use.loads or any(source[-1] == "[]" for source in use.store_sources)):
             return True
     return False
+
+
+def _nothing(detail: str) -> dict[str, Any]:
+    """A whole definition that has no gradient, and whose adjoint gives none."""
+    return {"verdict": "refuted", "detail": detail, "numbers": {}, "profiles": []}
 
 
 def inconclusive(reason: str) -> dict[str, Any]:
