@@ -70,6 +70,7 @@ def check_parser() -> argparse.ArgumentParser:
 
     probe = parser.add_argument_group("probe")
     probe.add_argument("--probe", action=argparse.BooleanOptionalAction, help="run a small program for each finding")
+    _add_probe_permissions(probe)
     probe.add_argument("--device", type=_device, help="where to run it: auto (the default), cpu or cuda:N")
     probe.add_argument("--cache-dir", metavar="FOLDER", help="where compiled kernels are kept for the next run")
     probe.add_argument("--no-cache", action="store_true", help="keep nothing for the next run")
@@ -122,6 +123,12 @@ def check_parser() -> argparse.ArgumentParser:
     other.add_argument("--version", action="version", version=f"warplint {__version__}", help="print the version")
     other.add_argument("-h", "--help", action="help", help="print this")
     return parser
+
+
+def _add_probe_permissions(parser: argparse._ActionsContainer) -> None:
+    switch = argparse.BooleanOptionalAction
+    parser.add_argument("--probe-import", action=switch, help="let it import from the project, which runs that code")
+    parser.add_argument("--probe-native", action=switch, help="let it compile and run native snippets")
 
 
 _LIST: dict[str, Any] = {"action": "append"}
@@ -177,6 +184,8 @@ def options(arguments: Sequence[str]) -> Options:
         isolated=given.isolated,
         exclude=_flat(given.exclude),
         probe=given.probe,
+        probe_import=given.probe_import,
+        probe_native=given.probe_native,
         device=given.device,
         show_refuted=given.show_refuted,
         emit_probe=given.emit_probe,
@@ -237,6 +246,7 @@ def audit_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("paths", nargs="+", metavar="PATH", help="files and folders")
     parser.add_argument("--device", type=_device, help="where to run them: auto (the default), cpu or cuda:N")
+    _add_probe_permissions(parser)
     parser.add_argument("--jobs", type=_jobs, metavar="N", help="programs at a time; one for each processor")
     parser.add_argument("--timeout", type=_seconds, default=60.0, metavar="S", help="seconds for one program (60)")
     parser.add_argument("--resume", action="store_true", help="take over what an earlier, interrupted audit has")
@@ -351,6 +361,8 @@ def asked(command: str, arguments: Sequence[str]) -> Asked:
             given.resume,
             given.jobs,
             given.timeout,
+            given.probe_import,
+            given.probe_native,
         )
         return Asked(as_json=as_json, audit=what, quiet=given.quiet, color=given.color)
     if command == "rules":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +14,7 @@ from warplint.ir.audits import Audit, Entry, Judgement, Subject
 from warplint.ir.facts import Evidence, Fact, Finding, Reach
 from warplint.ir.programs import DefinitionRef, KernelProgram
 from warplint.ir.spans import Location, displayed
-from warplint.pipeline import DeviceUnusable, import_roots, installed_warp
+from warplint.pipeline import DeviceUnusable, common_folder, import_roots, installed_warp, permissions
 from warplint.probe import NoDevice, ProbeOptions
 from warplint.probe.whole import Asked, Seen, probe_whole
 from warplint.processes import available_cpus
@@ -50,13 +49,16 @@ def audit(options: AuditOptions, progress: Callable[[str], None] = lambda step: 
     uses = {kernel: use for analysis in analyses for kernel, use in analysis.uses.items()}
 
     subjects, forward_only = _subjects(files, project)
-    governing = configurations.nearest(_common_folder(options.paths))
+    governing = configurations.nearest(common_folder(options.paths))
+    imports, native = permissions(options.probe_import, options.probe_native, governing)
     probe_options = ProbeOptions(
         device=options.device or governing.device or "auto",
         timeout_s=options.timeout,
         cache_dir=None if options.cache_dir is None else Path(options.cache_dir),
         reuse=options.resume,
         resume=options.resume,
+        allow_import=imports,
+        allow_native=native,
         parallel=options.jobs or 0,
     )
     seen = _probed(subjects, project, probe_options, progress)
@@ -67,7 +69,7 @@ def audit(options: AuditOptions, progress: Callable[[str], None] = lambda step: 
     entries = []
     for subject in subjects:
         whole = subject.whole
-        own = [one for one in by_file[whole.path] if whole.span.covers(one.location.span)]
+        own = [one for one in by_file[whole.path] if _is_about(one, subject)]
         fact = Fact("audited", subject.location, {}, (), "", program=KernelProgram(subject.ref, (), subject.callers))
         entries.append(_entry(subject, seen[subject.location], own, reaching(fact, uses, project).reach))
     problems = [*discovery.problems, *configurations.problems, *selection.problems]
@@ -82,11 +84,12 @@ def audit(options: AuditOptions, progress: Callable[[str], None] = lambda step: 
     )
 
 
-def _common_folder(paths: Iterable[str]) -> Path:
-    try:
-        return Path(os.path.commonpath([os.path.abspath(path) for path in paths]))
-    except ValueError:  # on several drives
-        return Path.cwd()
+def _is_about(finding: Finding, subject: Subject) -> bool:
+    """Whether a finding stands in a subject, or in what somebody wrote for its adjoint."""
+    if subject.whole.span.covers(finding.location.span):
+        return True
+    program = finding.fact.program
+    return subject.custom and isinstance(program, KernelProgram) and _key(program.kernel) == _key(subject.ref)
 
 
 def _subjects(files: Iterable[Path], project: Project) -> tuple[list[Subject], dict[str, int]]:
@@ -175,6 +178,8 @@ def _key(ref: DefinitionRef) -> tuple[Path, str]:
 
 def _entry(subject: Subject, shown: _Shown, findings: Sequence[Finding], reach: Reach) -> Entry:
     evidence = shown.seen.evidence
+    # What a rule only asks about is found where the answer is bad.
+    findings = [one for one in findings if not one.only_confirmed or evidence.verdict == "confirmed"]
     numbers = dict(evidence.numbers)
     unreached = numbers.pop("unreached", ())
     return Entry(

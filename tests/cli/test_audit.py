@@ -38,7 +38,17 @@ def decay(size: float):
 
 @wp.func_grad(decay)
 def adj_decay(size: float, adj_ret: float):
-    wp.adjoint[size] += 2.0 * size * size * adj_ret
+    wp.adjoint[size] += wp.clamp(2.0 * size * size * adj_ret, -1000.0, 1000.0)
+
+
+@wp.func
+def shrunk(size: float):
+    return size * size
+
+
+@wp.func_grad(shrunk)
+def adj_shrunk(size: float, adj_ret: float):
+    wp.adjoint[size] += size * adj_ret
 
 
 @wp.func_native(snippet=snippet)
@@ -147,6 +157,7 @@ def test_every_definition_with_an_adjoint_is_judged(audited: Audited) -> None:
     assert judgements == {
         "growth": "ok",
         "decay": "wrong",
+        "shrunk": "wrong",
         "right": "ok",
         "found": "wrong",
         "not_found": "wrong",
@@ -154,16 +165,20 @@ def test_every_definition_with_an_adjoint_is_judged(audited: Audited) -> None:
     }
     assert document["files"] == [
         {"path": "src/forward.py", "ok": 0, "wrong": 0, "undecided": 0, "forward_only": 2},
-        {"path": "src/land.py", "ok": 2, "wrong": 3, "undecided": 1, "forward_only": 1},
+        {"path": "src/land.py", "ok": 2, "wrong": 4, "undecided": 1, "forward_only": 1},
     ]
     summary = document["summary"]
-    assert summary["audited"] == 6 and summary["forward_only"] == 3 and summary["stored"] == 0
+    assert summary["audited"] == 7 and summary["forward_only"] == 3 and summary["stored"] == 0
 
 
 def test_it_says_what_no_rule_found(audited: Audited) -> None:
     _, _, document = audited
     assert [one["rule"] for one in _entry(document, "found")["findings"]] == ["WP101"]
     assert _entry(document, "found")["unreached"] == []
+    # A custom gradient that is limited on purpose is nothing that a rule minds.
+    assert _entry(document, "decay")["findings"] == _entry(document, "not_found")["findings"] == []
+    assert [one["rule"] for one in _entry(document, "shrunk")["findings"]] == ["WP602"]
+    assert document["summary"]["wrong_not_flagged"] == 2
     wrong = _entry(document, "not_found")
     # The hand-written adjoint of size ** 3 is 2 / 3 of what it should be.
     assert wrong["numbers"]["tape"] == pytest.approx(wrong["numbers"]["finite_difference"] * 2 / 3, rel=1e-3)
@@ -194,11 +209,11 @@ def test_a_finished_audit_is_told_from_what_is_stored(audited: Audited) -> None:
     lines = done.stdout.splitlines()
     assert done.returncode == 1
     wrong = [line for line in lines if line.startswith("  src/land.py:")]
-    assert len(wrong) == 3 and wrong[-1].endswith("kernel `found` [WP101]")
+    assert len(wrong) == 4 and wrong[-1].endswith("kernel `found` [WP101]")
     assert lines[0] == "Wrong, and no rule found it (2)"
     # The native function was not run, so that there is no answer to store.
-    assert "5 answered by an earlier run" in lines[-1]
-    assert lines[-1].startswith("4 kernels and 2 funcs with an adjoint: 2 ok, 3 wrong, 1 undecided (83 % decided)")
+    assert "6 answered by an earlier run" in lines[-1]
+    assert lines[-1].startswith("4 kernels and 3 funcs with an adjoint: 2 ok, 4 wrong, 1 undecided (86 % decided)")
     again = json.loads(_audit(folder, "src", "--resume", "--output-format", "json").stdout)
     assert [{**entry, "stored": False} for entry in again["entries"]] == before["entries"]
 

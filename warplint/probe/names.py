@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import builtins
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from warplint.ir import syntax as ir
 from warplint.ir.programs import DefinitionRef
 from warplint.probe import factories
 from warplint.probe.allowed import IMPORTABLE, may_call, may_read
+from warplint.probe.imports import Imports
 from warplint.probe.rewrite import WARP, Edit, cut
 from warplint.source.bindings import target_names
 from warplint.source.project import (
@@ -74,8 +76,10 @@ class Place:
 class Names(abc.ABC):
     """Rewrites names and expressions for the script, and adds to it what they need."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: Project, imports: Imports | None = None) -> None:
         self._project = project
+        # what may be imported from the project and elsewhere; None: nothing
+        self._imports = imports
         self._items: dict[object, Item] = {}
         self._order: list[Item] = []
         self._taken: set[str] = {WARP}
@@ -131,7 +135,8 @@ class Names(abc.ABC):
         if isinstance(expr, ir.Call):
             if isinstance(expr.func, (ir.Name, ir.Attribute)):
                 resolved = self._project.resolve(place.module, expr.func, place.scope)
-                if isinstance(resolved, External) and may_call(resolved.name):
+                allowed = isinstance(resolved, External) and may_call(resolved.name)
+                if allowed or self._imports is not None:
                     self._executed_name(expr.func, place, edits, local)
                     self._passed(expr, place, edits, local)
                     return
@@ -194,7 +199,7 @@ class Names(abc.ABC):
         if chain is not None and chain[0].id in local:
             return
         resolved = self._project.resolve(place.module, expr, place.scope)
-        if isinstance(resolved, External) and not may_read(resolved.name):
+        if isinstance(resolved, External) and not may_read(resolved.name) and self._imports is None:
             raise Refused(f"`{resolved.name}` would have to be run")
         replacement = self._reference(expr, place, local)
         if replacement is not None:
@@ -304,8 +309,11 @@ class Names(abc.ABC):
         if "." not in name and top not in IMPORTABLE:
             if may_read(name) or name in ("print", "type", "isinstance", "hasattr", "NotImplemented"):
                 return name
-            raise Refused(f"`{name}` is imported from outside the project")
-        if top not in IMPORTABLE:
+            if self._imports is None:
+                raise Refused(f"`{name}` is imported from outside the project")
+            if hasattr(builtins, name):
+                return name
+        elif top not in IMPORTABLE and self._imports is None:
             raise Refused(f"`{name}` is imported from outside the project")
         key = ("external", name)
         item = self._items.get(key)
@@ -322,12 +330,21 @@ class Names(abc.ABC):
             item = self._items[key] = Item(self._fresh(name))
             inner = Place(value.module, value.scope, place.closure)
             edits: list[Edit] = []
+            imports = self._imports
+            # What its module holds is imported from there, not computed once more.
+            imported = imports.value(value, item.name) if imports is not None else None
+            self._imports = imports if imported is None else None
             try:
                 self._constant(value.expr, inner, edits)
+                item.text = f"{item.name} = {joined(cut(value.module.lines, value.expr.span, edits))}"
             except Refused:
-                del self._items[key]
-                raise
-            item.text = f"{item.name} = {joined(cut(value.module.lines, value.expr.span, edits))}"
+                if imported is None or imports is None:
+                    del self._items[key]
+                    raise
+                imports.need(value.module)
+                item.text = imported
+            finally:
+                self._imports = imports
             self._order.append(item)
         return item.name
 

@@ -56,7 +56,10 @@ def answers(
     total = sum(len(numbers) for _, numbers in jobs)
     gpu = gpu_to_use(options.device)
     store = open_store(options, gpu)
-    found = [store.get(job, options.resume) if store is not None and options.reuse else None for job, _ in jobs]
+    found = [
+        store.get(job, options.resume) if store is not None and options.reuse and not job.imports else None
+        for job, _ in jobs
+    ]
     waiting = [number for number, answer in enumerate(found) if answer is None]
     known = total - sum(len(jobs[number][1]) for number in waiting)
 
@@ -66,8 +69,9 @@ def answers(
 
     def keep(number: int, answer: Answer) -> None:
         # at once: the run may be interrupted
-        if store is not None:
-            store.put(jobs[waiting[number]][0], answer)
+        job = jobs[waiting[number]][0]
+        if store is not None and not job.imports:
+            store.put(job, answer)
 
     if waiting:
         report([])  # the worker takes seconds to start

@@ -15,6 +15,7 @@ from warplint.ir import syntax as ir
 from warplint.ir.programs import DefinitionRef
 from warplint.ir.spans import Location, Span
 from warplint.probe.allowed import ENUMS, PLAIN_BASES
+from warplint.probe.imports import Imports
 from warplint.probe.names import COUNTS, IGNORED, Item, Names, Place, Refused, joined
 from warplint.probe.rewrite import WARP, Edit, Mark, cut, dedent, reach_edits
 from warplint.source.bindings import bound_names
@@ -37,6 +38,10 @@ _CUSTOM = re.compile(r"func_grad|func_replay")
 _CONFIG = ("enable_backward", "max_unroll", "enable_vector_component_overwrites")
 
 
+class Native(Refused):
+    """The slice would hold native code."""
+
+
 @dataclass(frozen=True, slots=True)
 class Slice:
     """``text`` is the script, ``twin`` the same with marks at flagged places (None if there are none)."""
@@ -45,6 +50,8 @@ class Slice:
     twin: str | None
     #: What each mark that the twin prints stands for.
     marks: Mapping[int, Mark]
+    #: Folders of modules that the script imports from the project.
+    folders: tuple[str, ...] = ()
 
 
 class Slicer(Names):
@@ -55,8 +62,9 @@ class Slicer(Names):
         project: Project,
         allow_native: bool = False,
         flagged: Sequence[Iterable[Location]] = (),
+        allow_import: bool = False,
     ) -> None:
-        super().__init__(project)
+        super().__init__(project, Imports() if allow_import else None)
         self._allow_native = allow_native
         # the places of mark 0, of mark 1, ...
         self._flagged = [tuple(places) for places in flagged]
@@ -73,7 +81,8 @@ class Slicer(Names):
         parts = [*head, *self._options, *(item.text for item in self._order)]
         twins = [*head, *self._options, *(item.twin or item.text for item in self._order)]
         text = "\n\n".join(parts) + "\n"
-        return Slice(text, "\n\n".join(twins) + "\n" if self._marks else None, dict(self._marks))
+        folders = self._imports.folders if self._imports is not None else ()
+        return Slice(text, "\n\n".join(twins) + "\n" if self._marks else None, dict(self._marks), folders)
 
     # --- definitions ---
 
@@ -122,6 +131,20 @@ class Slicer(Names):
         if item is not None:
             return item.name
         item = self._items[key] = Item(self._fresh(node.name))
+        try:
+            return self._defined(definition, closure, item)
+        except Refused as error:
+            imports = self._imports if not isinstance(error, Native) else None
+            imported = imports.definition(definition, item.name) if imports is not None else None
+            if imported is None:
+                self._items.pop(key, None)
+                raise
+            item.text, item.twin = imported, ""
+            self._order.append(item)
+            return item.name
+
+    def _defined(self, definition: Definition, closure: Mapping[str, object], item: Item) -> str:
+        node = definition.node
         kind = self._kind(definition)
         if isinstance(node, ir.ClassDef):
             place = Place(definition.module, definition.scope, closure)
@@ -164,7 +187,7 @@ class Slicer(Names):
                 written = ir.dotted(function) or "..."
                 raise Refused(f"`{node.name}` has the decorator `@{written}`, which would have to be run")
         if found == "warp.func_native" and not self._allow_native:
-            raise Refused(f"`{node.name}` is a native snippet")
+            raise Native(f"`{node.name}` is a native snippet")
         if not found and isinstance(node, ir.FunctionDef):
             raise Refused(f"`{node.name}` is a plain Python function, which would have to be run")
         return found

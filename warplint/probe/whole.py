@@ -10,7 +10,7 @@ from warplint.ir.audits import Subject
 from warplint.ir.facts import Evidence
 from warplint.ir.programs import DefinitionRef
 from warplint.ir.spans import Location
-from warplint.probe.jobs import Job
+from warplint.probe.jobs import Job, admitted
 from warplint.probe.options import ProbeOptions
 from warplint.probe.running import Numbered, answers
 from warplint.probe.slices import Refused, Slice, Slicer
@@ -79,9 +79,13 @@ def _job(asked: Asked, project: Project, options: ProbeOptions) -> tuple[Job, li
     """The job, and the positions of the subjects whose bodies are in its script. Raises Refused."""
     positions = list(range(len(asked.subjects)))
     name, made = _cut(asked, positions, project, options)
-    if len(made.marks) < len(positions):
+    if made.folders and not made.marks:
+        # The target itself is imported, and what it runs cannot be watched.
+        positions = positions[:1]
+    elif len(made.marks) < len(positions):
         positions = [position for position in positions if position in made.marks]
         name, made = _cut(asked, positions, project, options)
+    blind: dict[str, object] = {"counted": False, "blind": True, "in_loop": False, "way": []}
     marks = [
         {
             "counted": True,
@@ -92,7 +96,7 @@ def _job(asked: Asked, project: Project, options: ProbeOptions) -> tuple[Job, li
             "once": list(mark.once or ()),
         }
         for _, mark in sorted(made.marks.items())
-    ]
+    ] or [blind | {"blocks": [], "around": []}]
     plan = {
         "kind": "kernel",
         "check": "gradient",
@@ -102,12 +106,12 @@ def _job(asked: Asked, project: Project, options: ProbeOptions) -> tuple[Job, li
         "marks": marks,
         "callers": False,
     }
-    return Job(made.text, made.twin, json.dumps(plan)), positions
+    return Job(made.text, made.twin, json.dumps(plan | admitted(made, options)), bool(made.folders)), positions
 
 
 def _cut(asked: Asked, positions: Sequence[int], project: Project, options: ProbeOptions) -> tuple[str, Slice]:
     """The name of the target in its script, and the script, with a mark for each of the subjects at ``positions``."""
     flagged: list[tuple[Location, ...]] = [(asked.subjects[position].whole,) for position in positions]
-    slicer = Slicer(project, options.allow_native, flagged)
+    slicer = Slicer(project, options.allow_native, flagged, options.allow_import)
     slicer.options(asked.target.path)
     return slicer.add(asked.target), slicer.finish()

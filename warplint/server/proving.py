@@ -153,6 +153,9 @@ def _of_findings(order: Order) -> dict[str, object]:
         ),
         config=order.config,
         probe=True,
+        # Nobody gave a command: an opened folder must not have its code run, whatever its configuration says.
+        probe_import=False,
+        probe_native=False,
         device=order.device,
         show_refuted=True,
         min_severity=order.min_severity,

@@ -43,6 +43,9 @@ class Options:
     isolated: bool = False
     exclude: tuple[str, ...] = ()
     probe: bool | None = None
+    #: Whether a probe may import from the project, and run native snippets.
+    probe_import: bool | None = None
+    probe_native: bool | None = None
     device: str | None = None
     show_refuted: bool = False
     ignores: bool = True
