@@ -179,6 +179,8 @@ class Account:
     def _add(self, profile: Profile, compared: list[dict[str, Any]], hits: dict[str, int] | None) -> None:
         wrong = [one for one in compared if one["verdict"] == "wrong"]
         right = [one for one in compared if one["verdict"] == "right"]
+        # no output moves at all, and the tape says the same: neither right nor rough
+        still = sum(one["verdict"] == "undecided" and _still(one) for one in compared)
         if wrong and not any(_finite(one["tape"]) for one in wrong):
             # Not finite at ordinary inputs. At some of them an intermediate value may be outside its domain, which
             # is no defect: it has to happen at all of them, positive ones included.
@@ -194,13 +196,13 @@ class Account:
             if self._enough():
                 self.verdict = self._confirmed()
             return
-        if not any(one["tape"] != 0.0 or one["finite_difference"] != 0.0 for one in right):
+        if len(right) < 0.7 * (len(compared) - still):
+            self.reasons["finite differences are too rough here to decide"] += 1
+        elif all(_still(one) for one in right):
             self.reasons["no output depends smoothly on a float input at the inputs drawn"] += 1
-            if self.whole and len(right) == len(compared):
+            if self.whole and len(right) + still == len(compared):
                 self.flat += 1
                 self._covers(profile, hits)
-        elif len(right) < 0.7 * len(compared):
-            self.reasons["finite differences are too rough here to decide"] += 1
         else:
             self.right.append({"profile": profile, "compared": right})
             self._covers(profile, hits)
@@ -331,6 +333,10 @@ def _profiles(sets: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """A few of the deciding input sets, for another device to repeat; single threads first."""
     profiles = sorted((one["profile"] for one in sets), key=lambda profile: profile.threads)
     return [asdict(profile) for profile in profiles[:_REPEATED]]
+
+
+def _still(one: dict[str, Any]) -> bool:
+    return bool(one["tape"] == 0.0 and one["finite_difference"] == 0.0)
 
 
 def _finite(value: float) -> bool:
