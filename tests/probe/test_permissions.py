@@ -9,8 +9,11 @@ import pytest
 from command import run_warplint
 
 from tests.probe.conftest import finding, marked
+from warplint.frontend.fast import read
 from warplint.ir.facts import Evidence
 from warplint.ir.programs import DefinitionRef, KernelProgram
+from warplint.probe import ProbeOptions, scripts
+from warplint.source.project import Project
 
 Run = Callable[..., list[Evidence]]
 
@@ -189,6 +192,14 @@ def test_what_rests_on_imports_is_not_stored(package: Path, run: Run, tmp_path: 
     findings = [one for name, one in marked(path) if name in ("computed", "plain_kernel")]
     run(findings, allow_import=True, cache_dir=tmp_path / "own")
     assert len(list((tmp_path / "own/verdicts").glob("*/*.json"))) == 1
+
+
+def test_what_imports_has_no_script_of_its_own(package: Path, kernel_cache: Path) -> None:
+    path = package / "pack/kernels.py"
+    (found,) = [one for name, one in marked(path) if name == "computed"]
+    options = ProbeOptions(device="cpu", cache_dir=kernel_cache, allow_import=True)
+    (script,) = scripts([found], Project(read), options)
+    assert script.text is None and "imports from the project" in script.problem
 
 
 @pytest.mark.parametrize(
