@@ -77,7 +77,7 @@ def audit(options: AuditOptions, progress: Callable[[str], None] = lambda step: 
     return Audit(
         __version__,
         installed_warp(),
-        tuple(_blamed(entries)),
+        tuple(_believed(entry, seen[entry.subject.location]) for entry in _blamed(entries)),
         forward_only,
         tuple(dict.fromkeys(problems)),
         len(files),
@@ -180,21 +180,31 @@ def _entry(subject: Subject, shown: _Shown, findings: Sequence[Finding], reach: 
     evidence = shown.seen.evidence
     # What a rule only asks about is found where the answer is bad.
     findings = [one for one in findings if not one.only_confirmed or evidence.verdict == "confirmed"]
-    numbers = dict(evidence.numbers)
-    unreached = numbers.pop("unreached", ())
     return Entry(
         subject,
         _JUDGEMENTS.get(evidence.verdict, "undecided"),
         evidence.detail.removeprefix("not run: "),
-        numbers,
+        evidence.numbers,
         evidence.device,
         evidence.warp_version,
-        tuple(unreached) if isinstance(unreached, list) else (),
+        shown.seen.unreached,
         shown.through,
         tuple(findings),
         reach,
         shown.seen.stored,
     )
+
+
+def _believed(entry: Entry, shown: _Shown) -> Entry:
+    """``entry``, undecided where what is wrong may only be wrong at inputs that nobody would use.
+
+    Elements that indices from arrays lead to may coincide there. A rule that finds fault as well has looked at the
+    source, which knows nothing of such inputs.
+    """
+    if entry.judgement != "wrong" or entry.findings or not shown.seen.scatters:
+        return entry
+    reason = "tape and finite differences disagree where elements that indices lead to may coincide"
+    return replace(entry, judgement="undecided", detail=f"{reason}: {entry.detail}")
 
 
 def _blamed(entries: Sequence[Entry]) -> list[Entry]:

@@ -28,10 +28,16 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a launch showed of one subject, and whether an earlier run had the answer."""
+    """What a launch showed of one subject, and whether an earlier run had the answer.
+
+    ``unreached`` are the lines of blocks that no input ran. ``scatters``: plain stores go where indices read from
+    arrays say, so that they may meet others at inputs that nobody would use.
+    """
 
     evidence: Evidence
     stored: bool = False
+    unreached: tuple[int, ...] = ()
+    scatters: bool = False
 
 
 def probe_whole(
@@ -42,8 +48,7 @@ def probe_whole(
 ) -> list[tuple[Seen, ...]]:
     """What each launch showed, in the order of its subjects. Never raises for what a file contains.
 
-    The verdict ``refuted`` means that tape and finite differences agree. Where ``numbers`` has ``unreached``, these are
-    the lines of blocks that no input ran.
+    The verdict ``refuted`` means that tape and finite differences agree.
 
     Raises:
         NoDevice: a GPU is asked for by its number and cannot be used.
@@ -67,11 +72,9 @@ def probe_whole(
     for (_, numbers), answer in zip(jobs, answers(jobs, options, progress), strict=True):
         for place, said in zip(numbers, answer.verdicts, strict=True):
             number, position = places[place]
-            numbers_said = {**said["numbers"]}
-            if said.get("unreached"):
-                numbers_said["unreached"] = said["unreached"]
-            evidence = Evidence(said["verdict"], said["detail"], answer.device, answer.warp_version, numbers_said)
-            found[number][position] = Seen(evidence, answer.stored)
+            evidence = Evidence(said["verdict"], said["detail"], answer.device, answer.warp_version, said["numbers"])
+            unreached = tuple(said.get("unreached", ()))
+            found[number][position] = Seen(evidence, answer.stored, unreached, bool(said.get("scatters")))
     return [tuple(one) for one in found]
 
 

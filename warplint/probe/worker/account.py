@@ -88,11 +88,13 @@ class Account:
         """The blocks around the flagged place that no agreeing input set ran."""
         return set(self.mark["blocks"]) - self._ran - self.dead
 
-    def coverage(self) -> dict[str, Any]:
-        """The first lines of the blocks that no agreeing input set ran, where a whole function is asked about."""
+    def coverage(self, usage: Usage) -> dict[str, Any]:
+        """The first lines of the blocks that no agreeing input set ran, where a whole function is asked about; and
+        whether it ``scatters``."""
         if not self.whole:
             return {}
-        return {"unreached": sorted({line_of(number) for number in self._untouched()})}
+        unreached = sorted({line_of(number) for number in self._untouched()})
+        return {"unreached": unreached, "scatters": scatters(usage)}
 
     def _untouched(self) -> set[int]:
         return set(self.mark["blocks"]) - self._touched
@@ -299,6 +301,11 @@ def may_race(usage: Usage) -> bool:
         if use.stores and (use.loads or any(source[-1] == "[]" for source in use.store_sources)):
             return True
     return False
+
+
+def scatters(usage: Usage) -> bool:
+    """Whether plain stores go where indices read from arrays say: at some inputs two of them meet, or meet a load."""
+    return any(use.stores and any(source[-1] == "[]" for source in use.store_sources) for use in usage.uses.values())
 
 
 def _nothing(detail: str) -> dict[str, Any]:

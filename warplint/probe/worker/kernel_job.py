@@ -240,7 +240,7 @@ class KernelJob:
                 else:
                     account.reasons["no input drawn runs the flagged line"] += 1
             self._steer(ladder, profile, [accounts[number] for number in waiting])
-        return {number: account.result(shared) | account.coverage() for number, account in accounts.items()}
+        return {number: account.result(shared) | account.coverage(usage) for number, account in accounts.items()}
 
     def _steer(self, ladder: _Ladder, profile: Profile, accounts: list[Account]) -> None:
         """Decides what to draw next from what the open accounts still need."""
