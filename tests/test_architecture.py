@@ -52,6 +52,19 @@ ROOMS = {
         "baseline",
         "fixing",
     },
+    "auditing": {
+        "ir",
+        "source",
+        "frontend",
+        "kernels",
+        "settings",
+        "probe",
+        "selection",
+        "analysis",
+        "reach",
+        "processes",
+        "pipeline",
+    },
     "scaffold": {"ir", "catalogue", "frontend", "analysis"},
     "trying": {"ir", "catalogue", "settings", "report", "pipeline"},
     "server": {
@@ -74,6 +87,7 @@ ROOMS = {
     },
     "cli": {
         "ir",
+        "auditing",
         "scaffold",
         "trying",
         "arguments",

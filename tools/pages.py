@@ -83,6 +83,9 @@ def _rule_page(rule: Rule, rules: tuple[Rule, ...], measured: Mapping[str, Any])
     if default != "yes":
         yield ""
         yield f"`--extend-select {rule.id}` turns on what is off."
+    if rule.only_confirmed:
+        yield ""
+        yield "A finding only where the probe confirms it: without a probe this rule says nothing."
     yield from _section("What it says", rule.message[0].upper() + rule.message[1:] + ".")
     if "{" in rule.message:
         yield ""

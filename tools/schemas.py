@@ -7,10 +7,15 @@ import sys
 from pathlib import Path
 
 from warplint.catalogue.schema import rule_schema
+from warplint.report.audit import schema as audit_schema
 from warplint.settings.schema import configuration_schema
 
 FOLDER = Path(__file__).resolve().parent.parent / "warplint" / "schemas"
-SCHEMAS = {"configuration.schema.json": configuration_schema, "rule.schema.json": rule_schema}
+SCHEMAS = {
+    "audit.schema.json": audit_schema,
+    "configuration.schema.json": configuration_schema,
+    "rule.schema.json": rule_schema,
+}
 
 
 def main() -> int:

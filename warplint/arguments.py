@@ -11,11 +11,12 @@ from typing import Any, NoReturn
 
 from warplint import __version__
 from warplint.settings.keys import DEVICE, FAIL_ON, SEVERITIES
-from warplint.settings.options import COLORS, OUTPUT_FORMATS, STDIN, Options, Selectors
+from warplint.settings.options import COLORS, OUTPUT_FORMATS, STDIN, AuditOptions, Color, Options, Selectors
 
 #: The commands besides ``check``, which needs not be named, and what each is for.
 COMMANDS = {
     "check": "find wrong gradients; the word may be left out",
+    "audit": "check every kernel that has an adjoint, found or not",
     "explain": "print the page of a rule",
     "rules": "list the rules",
     "config": "print what is configured for a file, and where",
@@ -69,6 +70,7 @@ def check_parser() -> argparse.ArgumentParser:
 
     probe = parser.add_argument_group("probe")
     probe.add_argument("--probe", action=argparse.BooleanOptionalAction, help="run a small program for each finding")
+    _add_probe_permissions(probe)
     probe.add_argument("--device", type=_device, help="where to run it: auto (the default), cpu or cuda:N")
     probe.add_argument("--cache-dir", metavar="FOLDER", help="where what the next run can use again is kept")
     probe.add_argument("--no-cache", action="store_true", help="keep nothing for the next run")
@@ -121,6 +123,12 @@ def check_parser() -> argparse.ArgumentParser:
     other.add_argument("--version", action="version", version=f"warplint {__version__}", help="print the version")
     other.add_argument("-h", "--help", action="help", help="print this")
     return parser
+
+
+def _add_probe_permissions(parser: argparse._ActionsContainer) -> None:
+    switch = argparse.BooleanOptionalAction
+    parser.add_argument("--probe-import", action=switch, help="let it import from the project, which runs that code")
+    parser.add_argument("--probe-native", action=switch, help="let it compile and run native snippets")
 
 
 _LIST: dict[str, Any] = {"action": "append"}
@@ -176,6 +184,8 @@ def options(arguments: Sequence[str]) -> Options:
         isolated=given.isolated,
         exclude=_flat(given.exclude),
         probe=given.probe,
+        probe_import=given.probe_import,
+        probe_native=given.probe_native,
         device=given.device,
         show_refuted=given.show_refuted,
         emit_probe=given.emit_probe,
@@ -219,6 +229,35 @@ class Asked:
     code: str | None = None
     probe: bool = True
     device: str | None = None
+    #: About an audit.
+    audit: AuditOptions | None = None
+    quiet: bool = False
+    color: Color = "auto"
+
+
+def audit_parser() -> argparse.ArgumentParser:
+    """The parser of ``warplint audit``."""
+    parser = Parser(
+        prog="warplint audit",
+        description="Run every kernel and func that is compiled with an adjoint, and compare the gradients of a tape\n"
+        "with finite differences, whether a rule finds fault with it or not.",
+        epilog="Exit status: 0 none is wrong, 1 some are, 2 something could not be done.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="files and folders")
+    parser.add_argument("--device", type=_device, help="where to run them: auto (the default), cpu or cuda:N")
+    _add_probe_permissions(parser)
+    parser.add_argument("--jobs", type=_jobs, metavar="N", help="programs at a time; one for each processor")
+    parser.add_argument("--timeout", type=_seconds, default=60.0, metavar="S", help="seconds for one program (60)")
+    parser.add_argument("--resume", action="store_true", help="take over what an earlier, interrupted audit has")
+    parser.add_argument("--cache-dir", metavar="FOLDER", help="where kernels and answers are kept")
+    parser.add_argument("--config", metavar="FILE", help="this configuration for all files")
+    parser.add_argument("--isolated", action="store_true", help="no configuration at all")
+    parser.add_argument("--exclude", **_MORE, type=_patterns, metavar="PATTERNS", help="leave these out as well")
+    parser.add_argument("--output-format", choices=("text", "json"), default="text", help="text is the default")
+    parser.add_argument("--color", choices=COLORS, default="auto", metavar="|".join(COLORS), help="auto: on a terminal")
+    parser.add_argument("-q", "--quiet", action="store_true", help="show no progress")
+    return parser
 
 
 def explain_parser() -> argparse.ArgumentParser:
@@ -309,6 +348,23 @@ def asked(command: str, arguments: Sequence[str]) -> Asked:
     if command == "server":
         return Asked()
     as_json = given.output_format == "json"
+    if command == "audit":
+        if given.config is not None and given.isolated:
+            parser.error("--config and --isolated contradict each other; give one of them")
+        what = AuditOptions(
+            tuple(given.paths),
+            given.config,
+            given.isolated,
+            _flat(given.exclude),
+            given.device,
+            given.cache_dir,
+            given.resume,
+            given.jobs,
+            given.timeout,
+            given.probe_import,
+            given.probe_native,
+        )
+        return Asked(as_json=as_json, audit=what, quiet=given.quiet, color=given.color)
     if command == "rules":
         return Asked(as_json=as_json)
     return Asked(given.path, as_json, config=given.config, isolated=given.isolated)
@@ -317,6 +373,7 @@ def asked(command: str, arguments: Sequence[str]) -> Asked:
 #: The parsers of all commands.
 PARSERS: dict[str, Callable[[], argparse.ArgumentParser]] = {
     "check": check_parser,
+    "audit": audit_parser,
     "explain": explain_parser,
     "rules": rules_parser,
     "config": config_parser,
@@ -362,6 +419,16 @@ def _jobs(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of processes; write 1 or more")
     return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 1.0 <= seconds <= 86400.0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds; write 1 to 86400")
+    return seconds
 
 
 def _flat(lists: Iterable[Iterable[str]]) -> tuple[str, ...]:

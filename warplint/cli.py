@@ -263,6 +263,29 @@ def _test_rules(given: Asked) -> int:
     return ended or (FINDINGS if any(trial.passed is False for trial in trials) else CLEAN)
 
 
+def _audit(given: Asked) -> int:
+    from warplint.auditing import audit
+    from warplint.pipeline import DeviceUnusable
+    from warplint.processes import relax_collector
+    from warplint.report.audit import as_json, as_text
+    from warplint.report.style import Style
+
+    assert given.audit is not None
+    relax_collector()
+    try:
+        with Progress(given.quiet) as progress:
+            found = audit(given.audit, progress.step)
+    except DeviceUnusable as error:
+        _say(str(error))
+        return FAILED
+    except (KeyboardInterrupt, SystemExit):
+        _say("the audit goes on from here with --resume")
+        raise
+    colors = colored(given.color)
+    written = _write(as_json(found) if given.as_json else as_text(found, Style(colors, linked(colors))))
+    return _ended(written, found.problems) or (FINDINGS if found.judged("wrong") else CLEAN)
+
+
 def _completion(given: Asked) -> int:
     from warplint.completion import script
 
@@ -293,6 +316,7 @@ def _ended(written: bool, problems: Iterable[Problem]) -> int:
 
 #: The commands besides ``check``.
 _COMMANDS: dict[str, Callable[[Asked], int]] = {
+    "audit": _audit,
     "completion": _completion,
     "config": _config,
     "explain": _explain,

@@ -22,7 +22,7 @@ from warplint.processes import available_cpus
 from warplint.remembering import Memory
 from warplint.report.model import Report
 from warplint.selection import RuleSelection, in_order
-from warplint.settings.configuration import Configurations
+from warplint.settings.configuration import Configuration, Configurations
 from warplint.settings.discovery import discover
 from warplint.settings.options import STDIN, Options, Selectors
 from warplint.source.files import default_cache
@@ -31,6 +31,7 @@ from warplint.source.text import read_text
 
 if TYPE_CHECKING:
     from warplint.catalogue.rule import Rule
+    from warplint.probe import ProbeOptions
     from warplint.report.configured import Configured
     from warplint.source.notebooks import Notebook
 
@@ -137,6 +138,13 @@ def run(
     listed = [finding for finding in findings if at_least(finding.severity, least)]
     rules = selection.rules_of(listed)
     probed = _probed(listed, rules, project, options, configurations, progress)
+    # What was only asked about, and not confirmed, was never there.
+    known = {id(finding) for finding in listed}
+    nothing = {id(finding) for finding, seen in zip(listed, probed, strict=True) if not _reportable(seen)}
+    nothing |= {id(finding) for finding in everything if finding.only_confirmed and id(finding) not in known}
+    probed = [finding for finding in probed if _reportable(finding)]
+    findings = [finding for finding in findings if id(finding) not in nothing]
+    everything = [finding for finding in everything if id(finding) not in nothing]
     seen(probed)
 
     faults: dict[Path, str] = {}
@@ -145,9 +153,9 @@ def run(
         try:
             probed = _with_fixes(probed, rules, project, options, configurations, set(files) - set(notebooks), progress)
         except Exception as error:  # a mistake of ours must not take what was found along
-            faults[_common_folder(options.paths)] = traceback.format_exc()
+            faults[common_folder(options.paths)] = traceback.format_exc()
             what = f"internal error while looking for fixes: {type(error).__name__}; please report it"
-            faulty.append(Problem(displayed(_common_folder(options.paths)), what))
+            faulty.append(Problem(displayed(common_folder(options.paths)), what))
 
     unlisted = [finding for finding in findings if not at_least(finding.severity, least)]
     if baseline is not None:
@@ -185,7 +193,7 @@ def run(
         baselined=len(everything) - len(probed) - len(unlisted),
         problems=tuple(sorted(dict.fromkeys(problems), key=lambda problem: (problem.path, problem.line or 0))),
         files=files,
-        rules=rules,
+        rules={finding.rule: rules[finding.rule] for finding in probed},
         lines=cache(lambda path: _lines(path, contents, notebooks)),
     )
     tracebacks = {analysis.path: analysis.traceback for analysis in analyses if analysis.traceback is not None} | faults
@@ -230,6 +238,10 @@ def _memory(
     told = (least, options.min_severity, options.fail_on, options.baseline is not None)
     asked = (told, *map(str, files), *map(str, roots), *selection.asked(folders))
     return Memory(folder.absolute() / "facts", asked)
+
+
+def _reportable(finding: Finding) -> bool:
+    return finding.stands or not finding.only_confirmed
 
 
 def _account(
@@ -350,13 +362,10 @@ def _probed(
             places.append(number)
     if not places:
         return findings
-    from warplint.probe import NoDevice, ProbeOptions, probe
+    from warplint.probe import NoDevice, probe
 
-    # One run of the probe is on one device.
-    governing = configurations.nearest(_common_folder(options.paths))
-    device = options.device or governing.device or "auto"
     with _cache_folder(options) as folder:
-        probe_options = ProbeOptions(device=device, cache_dir=folder)
+        probe_options = _probe_options(options, configurations, folder)
         try:
             evidence = probe(
                 [findings[number] for number in places],
@@ -366,7 +375,7 @@ def _probed(
             )
         except NoDevice as error:
             raise DeviceUnusable(
-                f"the device `{device}` cannot be used: {error}; `--device auto` uses what there is"
+                f"the device `{probe_options.device}` cannot be used: {error}; `--device auto` uses what there is"
             ) from error
     for number, seen in zip(places, evidence, strict=True):
         findings[number] = replace(findings[number], evidence=seen)
@@ -401,18 +410,34 @@ def _with_fixes(
     proved = sum(finding.evidence.verdict == "confirmed" for finding in findings)
     if not proved or (proved > _MOST_TRIED and not options.fix and not options.diff):
         return offered(findings, rules, project, None, files)
-    from warplint.probe import ProbeOptions, probe_each
+    from warplint.probe import probe_each
 
-    governing = configurations.nearest(_common_folder(options.paths))
-    device = options.device or governing.device or "auto"
     with _cache_folder(options) as folder:
 
         def probe(cases: Sequence[tuple[Finding, Project]]) -> Sequence[Evidence]:
             progress(f"trying {len(cases)} fixes")
-            probe_options = ProbeOptions(device=device, cache_dir=folder)
+            probe_options = _probe_options(options, configurations, folder)
             return probe_each([([finding], edited) for finding, edited in cases], probe_options)
 
         return offered(findings, rules, project, probe, files)
+
+
+def _probe_options(options: Options, configurations: Configurations, cache: Path | None) -> ProbeOptions:
+    """What holds for the probe. One run of it is on one device, and may do the same for all files."""
+    from warplint.probe import ProbeOptions
+
+    governing = configurations.nearest(common_folder(options.paths))
+    imports, native = permissions(options.probe_import, options.probe_native, governing)
+    device = options.device or governing.device or "auto"
+    return ProbeOptions(device=device, cache_dir=cache, allow_import=imports, allow_native=native)
+
+
+def permissions(imports: bool | None, native: bool | None, governing: Configuration) -> tuple[bool, bool]:
+    """Whether a probe may import from the project and run native snippets: what the command line says comes first."""
+    return (
+        bool(governing.probe_import if imports is None else imports),
+        bool(governing.probe_native if native is None else native),
+    )
 
 
 @contextmanager
@@ -427,7 +452,7 @@ def _cache_folder(options: Options) -> Iterator[Path | None]:
         yield Path(folder)
 
 
-def _common_folder(paths: Iterable[str]) -> Path:
+def common_folder(paths: Iterable[str]) -> Path:
     """The innermost folder that holds everything named on the command line; its configuration governs the probe."""
     folders = []
     for path in paths:

@@ -124,6 +124,8 @@ def _trial(subject: Subject, found: list[Finding], problem: Problem | None, prob
         return Trial(subject, False, problem.message if problem.line is None else _at(problem.line, problem.message))
     if installed is not None and installed not in VersionRange.parse(rule.warp):
         return Trial(subject, None, f"the rule is for Warp {rule.warp}, and {installed} is installed")
+    if rule.only_confirmed and not probe:
+        return Trial(subject, None, "the rule says nothing without a probe")
     lines = {finding.location.span.line for finding in found}
     if subject.wanted is None and not found:
         return Trial(subject, False, "nothing is found")

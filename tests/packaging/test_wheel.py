@@ -39,7 +39,7 @@ def test_a_wheel_in_a_fresh_environment(tmp_path: Path, checkout: Path, dependen
     names = zipfile.ZipFile(wheel).namelist()
     rules = load_catalogue()[0].rules
     assert {f"warplint/rules/{rule.id}.yaml" for rule in rules} <= set(names)
-    assert {f"warplint/schemas/{kind}.schema.json" for kind in ("configuration", "rule")} <= set(names)
+    assert {f"warplint/schemas/{kind}.schema.json" for kind in ("audit", "configuration", "rule")} <= set(names)
     assert {name.split("/")[0] for name in names} == {"warplint", f"warplint-{warplint.__version__}.dist-info"}
 
     fresh = tmp_path / "fresh"

@@ -56,6 +56,8 @@ SAMPLES: dict[str, tuple[object, object]] = {  # a good value and a bad one
     "warp-version": ("1.16.0", "1.x"),
     "probe": (False, "no"),
     "device": ("cuda:0", "gpu"),
+    "probe-import": (True, "yes"),
+    "probe-native": (False, 0),
     "fail-on": ("never", "none"),
 }
 

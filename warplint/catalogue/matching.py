@@ -73,7 +73,15 @@ class Matcher:
         severity, confidence = rule.severity, rule.confidence
         if case is not None:
             severity, confidence = case.severity or severity, case.confidence or confidence
-        finding = Finding(rule.id, rule.name, message, _severity(asked or severity, fact.reach), confidence, fact)
+        finding = Finding(
+            rule.id,
+            rule.name,
+            message,
+            _severity(asked or severity, fact.reach),
+            confidence,
+            fact,
+            only_confirmed=rule.only_confirmed,
+        )
         if rule.probe.kind == "none":
             return replace(finding, evidence=Evidence("unprobed", f"not probed: {rule.probe.reason}"))
         return replace(finding, check=rule.probe.kind)

@@ -142,7 +142,8 @@ class Example:
 class Rule:
     """One rule. ``warp`` is the range of Warp versions that have the defect; ``path`` the file it was read from.
 
-    The first of ``cases`` that holds for a fact says how much it weighs.
+    The first of ``cases`` that holds for a fact says how much it weighs. ``only_confirmed``: what is selected is only
+    asked about, and a finding if the probe says so.
     """
 
     id: str
@@ -162,3 +163,4 @@ class Rule:
     enabled: bool = True
     cases: tuple[Case, ...] = ()
     symptoms: tuple[str, ...] = ()
+    only_confirmed: bool = False

@@ -111,6 +111,10 @@ _PROPERTIES: dict[str, object] = {
         "uniqueItems": True,
         "items": {"enum": list(SYMPTOMS)},
     },
+    "only-confirmed": {
+        "description": "Whether what is selected is only asked about, and a finding if a probe confirms it.",
+        "type": "boolean",
+    },
 }
 
 

@@ -52,7 +52,7 @@ REQUIRED = (
     "references",
     "examples",
 )
-OPTIONAL = ("enabled", "cases", "symptoms")
+OPTIONAL = ("enabled", "cases", "symptoms", "only-confirmed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +152,7 @@ def build_rule(document: object, path: Path, kinds: Mapping[str, frozenset[str]]
         enabled=_enabled(check, values),
         cases=_cases(check, values),
         symptoms=_symptoms(check, values),
+        only_confirmed=_only_confirmed(check, values),
     )
     _known(check, rule, kinds)
     return tuple(check.mistakes) or rule
@@ -355,6 +356,15 @@ def _symptoms(check: _Checker, values: Mapping[str, object]) -> tuple[str, ...]:
         check.complain(("symptoms",), f"must be a list of {_listed(SYMPTOMS)}, not {value!r}")
         return ()
     return tuple(value)
+
+
+def _only_confirmed(check: _Checker, values: Mapping[str, object]) -> bool:
+    value = values.get("only-confirmed", False)
+    if not isinstance(value, bool):
+        check.complain(("only-confirmed",), f"must be true or false, not {value!r}")
+    elif value and isinstance(values.get("probe"), dict):
+        check.complain(("only-confirmed",), "goes with a probe: without one nothing is ever confirmed")
+    return value is True
 
 
 def _enabled(check: _Checker, values: Mapping[str, object]) -> bool:

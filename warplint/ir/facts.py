@@ -89,6 +89,14 @@ class Finding:
     check: Check = "gradient"
     #: What would mend it, where that was asked for and somebody knows.
     fix: Fix | None = None
+    #: It is only asked about: nothing to report unless the probe confirms it.
+    only_confirmed: bool = False
+
+    @property
+    def stands(self) -> bool:
+        """Whether it is one as far as is known by now: not refuted, and confirmed where that is asked for."""
+        verdict = self.evidence.verdict
+        return verdict == "confirmed" if self.only_confirmed else verdict != "refuted"
 
     @property
     def location(self) -> Location:

@@ -34,6 +34,7 @@ KINDS: Mapping[str, frozenset[str]] = {
     # kernels: adjoints that people wrote, and effects that the reverse sweep repeats
     "adjoint-assigned": frozenset({"function", "forward", "parameter", "shared", "statement"}),
     "adjoint-missing": frozenset({"function", "forward", "parameter"}),
+    "custom-adjoint": frozenset({"function", "forward", "purpose"}),
     "custom-signature": frozenset({"function", "forward", "role", "reason"}),
     "counter-slot": frozenset({"counter", "use", "active"}),
     "repeated-effect": frozenset({"function", "array", "needed"}),

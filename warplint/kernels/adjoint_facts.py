@@ -12,6 +12,7 @@ from warplint.kernels.callers import Callers
 from warplint.kernels.endless import Endless, endless
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.making import Maker
+from warplint.kernels.purpose import purpose
 from warplint.kernels.replay import Repeated, Slot, repeated, slots
 from warplint.kernels.severed import Severed, SeveredPaths
 from warplint.kernels.text import source
@@ -165,7 +166,9 @@ def declared(knowledge: Knowledge, callers: Callers, definition: Definition, rol
         return
     if role != "func_grad":
         return
+    defective = False
     for one in custom.assigned(knowledge, callers, declaration):
+        defective = True
         users = tuple(DefinitionRef(user.module.path, user.qualname) for user in one.callers)
         # the func alone has one use of its argument, and is right
         program = KernelProgram(users[0], (), users[1:]) if users else None
@@ -176,8 +179,16 @@ def declared(knowledge: Knowledge, callers: Callers, definition: Definition, rol
         }
         yield fact("adjoint-assigned", one.span, attributes, "what other uses have added is lost here", program)
     for parameter in custom.missing(knowledge, callers, declaration):
+        defective = True
         text = f"nothing here adds to the adjoint of `{parameter}`"
         yield fact("adjoint-missing", name_span, {"parameter": parameter}, text, KernelProgram(forward, (), kernels))
+
+    meant = None if defective else purpose(knowledge, declaration)
+    if meant is not None:
+        whole = Location(declaration.forward.module.path, declaration.forward.node.span)
+        text = "this stands for the derivative"
+        program = KernelProgram(forward, (whole,), kernels)
+        yield fact("custom-adjoint", name_span, {"purpose": meant}, text, program)
 
 
 def _inside(inner: Span, outer: Span) -> bool:

@@ -167,7 +167,7 @@ def assigned(knowledge: Knowledge, callers: Callers, declared: Declaration) -> I
             if not isinstance(node, ir.Assign):
                 continue
             for target in node.targets:
-                parameter = _adjoint_of(knowledge, declared.definition, target)
+                parameter = adjoint_of(knowledge, declared.definition, target)
                 if parameter is None or parameter not in names:
                     continue
                 if parameter not in uses:
@@ -175,7 +175,7 @@ def assigned(knowledge: Knowledge, callers: Callers, declared: Declaration) -> I
                 yield Assigned(node.span, parameter, *uses[parameter])
 
 
-def _adjoint_of(knowledge: Knowledge, definition: Definition, node: ir.Expr) -> str | None:
+def adjoint_of(knowledge: Knowledge, definition: Definition, node: ir.Expr) -> str | None:
     """The name in ``wp.adjoint[name]``, also where an element of that is meant."""
     while isinstance(node, ir.Subscript):
         named = isinstance(node.value, ir.Attribute) and isinstance(node.index, ir.Name)
@@ -232,7 +232,7 @@ def missing(knowledge: Knowledge, callers: Callers, declared: Declaration) -> tu
         for statement in declared.definition.node.body
         for node in ir.walk(statement)
         if isinstance(node, ir.Subscript)
-        for name in [_adjoint_of(knowledge, declared.definition, node)]
+        for name in [adjoint_of(knowledge, declared.definition, node)]
         if name is not None
     }
     summary = knowledge.summarise(declared.forward)

@@ -78,7 +78,9 @@ def scripts(findings: Sequence[Finding], project: Project, options: ProbeOptions
     try:
         for (job, numbers), answer in zip(jobs, answers(jobs, options), strict=True):
             for number, verdict in zip(numbers, answer.verdicts, strict=True):
-                if verdict.get("profiles") or verdict.get("sets"):
+                if job.imports:
+                    found[number] = Script(None, "it imports from the project, so that no script could stand alone")
+                elif verdict.get("profiles") or verdict.get("sets"):
                     orders.append((number, Writing(job, verdict)))
                 else:
                     found[number] = Script(None, f"its probe decided nothing: {verdict['detail']}")

@@ -29,6 +29,8 @@ class Job:
     twin: str | None
     #: JSON text, so that equal jobs compare equal.
     plan: str
+    #: It runs code of the project that is not in the script, so that equal jobs need not have equal answers.
+    imports: bool = False
 
     def message(self, number: int) -> dict[str, object]:
         """The job as one JSON object."""
@@ -94,7 +96,7 @@ def _kernel_job(
     options: ProbeOptions,
 ) -> Job:
     def cut(refs: Sequence[DefinitionRef]) -> tuple[list[str], Slice]:
-        slicer = Slicer(project, options.allow_native, flagged)
+        slicer = Slicer(project, options.allow_native, flagged, options.allow_import)
         slicer.options(program.kernel.path)
         names = [slicer.add(ref) for ref in refs]
         return names, slicer.finish()
@@ -112,10 +114,13 @@ def _kernel_job(
     for number in range(len(flagged)):
         mark = made.marks.get(number)
         counted = mark is not None
-        one: dict[str, object] = {"counted": counted, "in_loop": False, "blocks": [], "around": [], "way": []}
+        one: dict[str, object] = {} if counted or not (flagged[number] and made.folders) else {"blind": True}
+        one |= {"counted": counted, "in_loop": False, "blocks": [], "around": [], "way": []}
         if mark is not None:
             one |= {"in_loop": mark.in_loop, "blocks": list(mark.blocks), "around": list(mark.around)}
             one["way"] = list(mark.way)
+            if mark.once is not None:
+                one["once"] = list(mark.once)
         marks.append(one)
     # Which numbers a func gets, and whether its gradient is used where they are singular, is up to its callers.
     through = check == "finite-adjoint" and len(names) > 1
@@ -130,4 +135,9 @@ def _kernel_job(
         # whether the targets behind the first are all the kernels that call it, and small enough to look at in any case
         "callers": whole and made.text.count("\n") <= _LINES,
     }
-    return Job(made.text, made.twin, json.dumps(plan))
+    return Job(made.text, made.twin, json.dumps(plan | admitted(made, options)), bool(made.folders))
+
+
+def admitted(made: Slice, options: ProbeOptions) -> dict[str, object]:
+    """The part of a plan that says what a script may do beyond computing; empty for one that only computes."""
+    return {"folders": list(made.folders), "native": options.allow_native} if made.folders else {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import builtins
 import functools
 import re
 from collections.abc import Iterable, Mapping
@@ -14,6 +15,7 @@ from warplint.ir.spans import Span
 from warplint.probe import factories, wishes
 from warplint.probe.allowed import ENUMS, IMPORTABLE, may_call, may_read
 from warplint.probe.folding import Thing, Unfolded, fold
+from warplint.probe.imports import Imports
 from warplint.probe.records import record_fields
 from warplint.probe.rewrite import WARP, Edit, cut
 from warplint.source.bindings import bound_names, target_names
@@ -81,8 +83,10 @@ class Place:
 class Names(abc.ABC):
     """Rewrites names and expressions for the script, and adds to it what they need."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: Project, imports: Imports | None = None) -> None:
         self._project = project
+        # what may be imported from the project and elsewhere; None: nothing
+        self._imports = imports
         self._items: dict[object, Item] = {}
         self._order: list[Item] = []
         self._taken: set[str] = {WARP}
@@ -140,7 +144,8 @@ class Names(abc.ABC):
         if isinstance(expr, ir.Call):
             if isinstance(expr.func, (ir.Name, ir.Attribute)):
                 resolved = self._project.resolve(place.module, expr.func, place.scope)
-                if isinstance(resolved, External) and may_call(resolved.name):
+                allowed = isinstance(resolved, External) and may_call(resolved.name)
+                if allowed or self._imports is not None:
                     self._executed_name(expr.func, place, edits, local)
                     self._passed(expr, place, edits, local)
                     return
@@ -238,7 +243,7 @@ class Names(abc.ABC):
         if chain is not None and chain[0].id in local:
             return
         resolved = self._project.resolve(place.module, expr, place.scope)
-        if isinstance(resolved, External) and not may_read(resolved.name):
+        if isinstance(resolved, External) and not may_read(resolved.name) and self._imports is None:
             raise Refused(f"`{resolved.name}` would have to be run")
         replacement = self._reference(expr, place, local)
         if replacement is not None:
@@ -372,8 +377,11 @@ class Names(abc.ABC):
         if "." not in name and top not in IMPORTABLE:
             if may_read(name) or name in ("print", "type", "isinstance", "hasattr", "NotImplemented"):
                 return name
-            raise Refused(f"`{name}` is imported from outside the project")
-        if top not in IMPORTABLE:
+            if self._imports is None:
+                raise Refused(f"`{name}` is imported from outside the project")
+            if hasattr(builtins, name):
+                return name
+        elif top not in IMPORTABLE and self._imports is None:
             raise Refused(f"`{name}` is imported from outside the project")
         key = ("external", name)
         item = self._items.get(key)
@@ -391,6 +399,10 @@ class Names(abc.ABC):
             item = self._items[key] = Item(self._fresh(name))
             inner = Place(value.module, value.scope, place.closure)
             edits: list[Edit] = []
+            imports = self._imports
+            # What its module holds is imported from there, not computed once more.
+            imported = imports.value(value, item.name) if imports is not None else None
+            self._imports = imports if imported is None else None
             try:
                 if value.scope and isinstance(value.expr, (ir.Compare, ir.Boolean, ir.Conditional)):
                     # what is only asked about need not be in the script
@@ -401,9 +413,14 @@ class Names(abc.ABC):
                 try:
                     self._constant(value.expr, inner, edits)
                 except Refused:
-                    del self._items[key]
-                    raise
-            item.text = f"{item.name} = {joined(cut(value.module.lines, value.expr.span, edits))}"
+                    if imported is None or imports is None:
+                        del self._items[key]
+                        raise
+                    imports.need(value.module)
+                    item.text = imported
+            finally:
+                self._imports = imports
+            item.text = item.text or f"{item.name} = {joined(cut(value.module.lines, value.expr.span, edits))}"
             self._order.append(item)
         return item.name
 

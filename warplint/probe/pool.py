@@ -83,9 +83,15 @@ class Pool:
     # --- jobs ---
 
     def run(
-        self, jobs: Sequence[Job | Repetition | Writing], progress: Callable[[Sequence[int]], None] | None = None
+        self,
+        jobs: Sequence[Job | Repetition | Writing],
+        progress: Callable[[Sequence[int]], None] | None = None,
+        arrived: Callable[[int, dict[str, Any]], None] | None = None,
     ) -> list[dict[str, Any]]:
-        """The verdicts of the jobs, in order. Raises WorkerUnusable where Warp cannot be imported."""
+        """The verdicts of the jobs, in order; each goes to ``arrived`` as soon as it is there.
+
+        Raises WorkerUnusable where Warp cannot be imported.
+        """
         answers: dict[int, dict[str, Any]] = {}
         waiting = deque(range(len(jobs)))
         alone: deque[int] = deque()
@@ -106,6 +112,8 @@ class Pool:
                 number = int(answer.pop("id"))
                 flying.pop(number, None)
                 answers[number] = answer
+                if arrived is not None:
+                    arrived(number, answer)
                 if progress is not None:
                     progress(list(answers))
                 continue
@@ -113,7 +121,11 @@ class Pool:
             late = any(time.monotonic() - started > limit for started in flying.values())
             if answer == "ended" or late:
                 self._stop()
+                known = set(answers)
                 self._lost(flying, alone, answers, late)
+                for number in answers.keys() - known:
+                    if arrived is not None:
+                        arrived(number, answers[number])
         return [answers[number] for number in range(len(jobs))]
 
     def _lost(

@@ -57,25 +57,34 @@ class Mark:
 
     The blocks are those of the outermost loop around the place: agreement says little while half of the code that
     feeds what the loop carries never ran. ``around`` has for each of them the block that it is in (0: none of them).
-    ``way`` numbers the blocks that hold the place, outermost first.
+    ``way`` numbers the blocks that hold the place, outermost first. Where a whole function is flagged, ``blocks``
+    are all of it; ``once`` are those of them that are no bodies of loops: to run them once is enough.
     """
 
     in_loop: bool
     blocks: tuple[int, ...] = ()
     around: tuple[int, ...] = ()
     way: tuple[int, ...] = ()
+    once: tuple[int, ...] | None = None
 
 
-#: Blocks are numbered apart from flagged places.
+#: Blocks are numbered apart from flagged places, and those of each file apart from those of others.
 BLOCKS = 1000
+_FILE = 10**9
+
+
+def line_of(block: int) -> int:
+    """The line that the block with this number begins on, in its file."""
+    return (block - BLOCKS) % _FILE // 1000
 
 
 def reach_edits(
-    function: ir.FunctionDef, lines: Sequence[str], flagged: Iterable[tuple[int, Span]]
+    function: ir.FunctionDef, lines: Sequence[str], flagged: Iterable[tuple[int, Span]], file: int = 0
 ) -> tuple[list[Edit], dict[int, Mark]]:
     """Edits that print a mark whenever a flagged place in ``function`` is reached; and what each mark means.
 
-    The blocks of one function have the same numbers whichever place asks for them.
+    The blocks of one function have the same numbers whichever place asks for them; ``file`` keeps those of functions
+    from several files apart.
     """
     wanted: dict[tuple[int, ...], str] = {}
     statements: dict[Span, ir.Stmt] = {}
@@ -86,21 +95,31 @@ def reach_edits(
         wanted[(*statement.span, number)] = f'{WARP}.printf("{REACHED} {number}~\\n")'
 
     for number, span in flagged:
-        path = _path(function.body, span)
-        if not path:
-            continue
+        if span == function.span:
+            blocks = [*_inner_blocks(function.body), *_rests(function.body)]
+            blocks = [block for block in blocks if not _leaves(block)]
+            blocks.sort(key=lambda block: block[0].span)
+            repeated = {id(body) for body in _loop_bodies(function.body)}
+            once = tuple(_number(block, file) for block in blocks if id(block) not in repeated)
+            path, way, in_loop = [_first(function.body)], [], False
+        else:
+            path = _path(function.body, span)
+            if not path:
+                continue
+            loops = [statement for statement in path if isinstance(statement, (ir.For, ir.While))]
+            # without a loop, the other branches exclude the flagged one
+            blocks = [block for block in _inner_blocks(loops[0].body) if not _leaves(block)] if loops else []
+            way = [block for outer, inner in pairwise(path) for block in _blocks(outer) if inner in block]
+            once, in_loop = None, bool(loops) and not _ends_loop(path)
         ask(path[-1], number)
-        loops = [statement for statement in path if isinstance(statement, (ir.For, ir.While))]
-        # without a loop, the other branches exclude the flagged one
-        blocks = [block for block in _inner_blocks(loops[0].body) if not _leaves(block)] if loops else []
-        way = [block for outer, inner in pairwise(path) for block in _blocks(outer) if inner in block]
         for block in (*blocks, *way):
-            ask(block[0], _block_number(block[0].span))
+            ask(block[0], _number(block, file))
         marks[number] = Mark(
-            bool(loops) and not _ends_loop(path),
-            tuple(_block_number(block[0].span) for block in blocks),
-            tuple(_around(block, blocks) for block in blocks),
-            tuple(_block_number(block[0].span) for block in way),
+            in_loop,
+            tuple(_number(block, file) for block in blocks),
+            tuple(_around(block, blocks, file) for block in blocks),
+            tuple(_number(block, file) for block in way),
+            once,
         )
     edits: list[Edit] = []
     for key, mark in sorted(wanted.items()):
@@ -114,6 +133,36 @@ def reach_edits(
     return edits, marks
 
 
+def _first(body: tuple[ir.Stmt, ...]) -> ir.Stmt:
+    """The first statement of a body that is not its documentation."""
+    documented = len(body) > 1 and isinstance(body[0], ir.ExprStmt) and isinstance(body[0].value, ir.Constant)
+    return body[1] if documented else body[0]
+
+
+def _rests(body: tuple[ir.Stmt, ...]) -> Iterator[tuple[ir.Stmt, ...]]:
+    """What stands behind a branch that leaves its block, at any depth: it runs where the branch is not taken."""
+    for number, statement in enumerate(body):
+        for block in _blocks(statement):
+            yield from _rests(block)
+        if isinstance(statement, ir.If) and _jumps(statement) and body[number + 1 :]:
+            yield body[number + 1 :]
+
+
+def _jumps(statement: ir.If) -> bool:
+    return any(block and isinstance(block[-1], (ir.Return, ir.Break, ir.Continue)) for block in _blocks(statement))
+
+
+def _loop_bodies(body: tuple[ir.Stmt, ...]) -> Iterator[tuple[ir.Stmt, ...]]:
+    """The bodies of all loops in a body, at any depth."""
+    for statement in body:
+        if isinstance(statement, (ir.For, ir.While)):
+            yield statement.body
+            yield from _loop_bodies(statement.body)
+        elif isinstance(statement, ir.If):
+            yield from _loop_bodies(statement.body)
+            yield from _loop_bodies(statement.orelse)
+
+
 def _ends_loop(path: list[ir.Stmt]) -> bool:
     """Whether the last statement of ``path`` runs once at most: it, or what follows it, leaves the loop."""
     for outer, inner in zip(path[:-1], path[1:], strict=True):
@@ -123,18 +172,19 @@ def _ends_loop(path: list[ir.Stmt]) -> bool:
     return isinstance(path[-1], (ir.Break, ir.Return))
 
 
-def _block_number(span: Span) -> int:
-    return BLOCKS + span.line * 1000 + min(span.column, 999)
-
-
-def _around(block: tuple[ir.Stmt, ...], blocks: Sequence[tuple[ir.Stmt, ...]]) -> int:
+def _around(block: tuple[ir.Stmt, ...], blocks: Sequence[tuple[ir.Stmt, ...]], file: int) -> int:
     """The number of the innermost of ``blocks`` that ``block`` is in."""
     around = 0
     for other in blocks:  # outer ones come before inner ones
         whole = other[0].span.to(other[-1].span)
         if other is not block and whole.covers(block[0].span):
-            around = _block_number(other[0].span)
+            around = _number(other, file)
     return around
+
+
+def _number(block: tuple[ir.Stmt, ...], file: int) -> int:
+    span = block[0].span
+    return BLOCKS + file * _FILE + span.line * 1000 + min(span.column, 999)
 
 
 def _leaves(block: tuple[ir.Stmt, ...]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,9 @@ from warplint.source.project import Project
 
 #: A job, and the numbers of the findings that it is about.
 Numbered = tuple[Job, list[int]]
+
+# How many programs are decided before a GPU repeats what decided them.
+_PART = 64
 
 # Where a driver for NVIDIA GPUs shows itself, on Linux, under WSL and on Windows.
 _DRIVERS = ("/dev/nvidiactl", "/dev/dxg", "C:/Windows/System32/nvcuda.dll")
@@ -53,7 +56,10 @@ def answers(
     total = sum(len(numbers) for _, numbers in jobs)
     gpu = gpu_to_use(options.device)
     store = open_store(options, gpu)
-    found = [store.get(job) if store is not None else None for job, _ in jobs]
+    found = [
+        store.get(job, options.resume) if store is not None and options.reuse and not job.imports else None
+        for job, _ in jobs
+    ]
     waiting = [number for number, answer in enumerate(found) if answer is None]
     known = total - sum(len(jobs[number][1]) for number in waiting)
 
@@ -61,45 +67,75 @@ def answers(
         if progress is not None:
             progress(known + sum(len(jobs[waiting[number]][1]) for number in done), total)
 
+    def keep(number: int, answer: Answer) -> None:
+        # at once: the run may be interrupted
+        job = jobs[waiting[number]][0]
+        if store is not None and not job.imports:
+            store.put(job, answer)
+
     if waiting:
         report([])  # the worker takes seconds to start
         try:
-            said = _run([jobs[number] for number in waiting], options, gpu, report)
+            said = _run([jobs[number] for number in waiting], options, gpu, report, keep)
         except WorkerUnusable as error:
             one = {"verdict": "inconclusive", "detail": str(error), "numbers": {}}
             said = [Answer((one,) * len(jobs[number][1]), None, None) for number in waiting]
-            store = None
         for number, answer in zip(waiting, said, strict=True):
             found[number] = answer
-            if store is not None:
-                store.put(jobs[number][0], answer)
         if store is not None:
             store.trim()
     return [answer for answer in found if answer is not None]
 
 
 def _run(
-    jobs: Sequence[Numbered], options: ProbeOptions, gpu: str | None, report: Callable[[Sequence[int]], None]
+    jobs: Sequence[Numbered],
+    options: ProbeOptions,
+    gpu: str | None,
+    report: Callable[[Sequence[int]], None],
+    keep: Callable[[int, Answer], None],
 ) -> list[Answer]:
-    """What a worker says of the jobs. Raises WorkerUnusable and NoDevice."""
+    """What a worker says of the jobs; each answer goes to ``keep`` when it is final.
+
+    Raises WorkerUnusable and NoDevice.
+    """
     asked = options.device not in ("auto", "cpu")
     if asked:
         _require(options)
-    with Pool(options) as pool:
-        said = pool.run([job for job, _ in jobs], report)
-        device, version = pool.device, pool.warp_version
-    # one verdict for each finding of a group, or one for all of them
-    verdicts = [
-        list(answer.get("verdicts") or [answer] * len(numbers)) for (_, numbers), answer in zip(jobs, said, strict=True)
-    ]
-    if gpu is not None:
-        try:
-            device, verdicts = repeat([job for job, _ in jobs], verdicts, options, gpu)
-        except WorkerUnusable as error:
-            if asked:
-                raise NoDevice(_because(error)) from error
-            raise
-    return [Answer(tuple(found), device, version) for found in verdicts]
+    done: list[Answer] = []
+    # The answers of a part are final when the device has repeated them.
+    size = len(jobs) if gpu is None else _PART
+    for first in range(0, len(jobs), size):
+        part = jobs[first : first + size]
+        with Pool(options) as pool:
+
+            def arrived(number: int, said: dict[str, Any], first: int = first) -> None:
+                if gpu is None:
+                    keep(first + number, Answer(_verdicts(said, jobs[first + number]), pool.device, pool.warp_version))
+
+            def tell(numbers: Sequence[int], first: int = first) -> None:
+                report([*range(first), *(first + number for number in numbers)])
+
+            said = pool.run([job for job, _ in part], tell, arrived)
+            device, version = pool.device, pool.warp_version
+        verdicts = [list(_verdicts(answer, one)) for one, answer in zip(part, said, strict=True)]
+        if gpu is not None:
+            try:
+                device, verdicts = repeat([job for job, _ in part], verdicts, options, gpu)
+            except WorkerUnusable as error:
+                if asked:
+                    raise NoDevice(_because(error)) from error
+                raise
+        final = [Answer(tuple(found), device, version) for found in verdicts]
+        if gpu is not None:
+            for number, answer in enumerate(final, first):
+                keep(number, answer)
+        done += final
+    return done
+
+
+def _verdicts(said: Mapping[str, Any], job: Numbered) -> tuple[dict[str, Any], ...]:
+    """One verdict for each finding of a group, from those or one for all of them."""
+    return tuple(said.get("verdicts") or [said] * len(job[1]))
 
 
 def _require(options: ProbeOptions) -> None:

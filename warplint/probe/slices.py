@@ -16,6 +16,7 @@ from warplint.ir.programs import DefinitionRef
 from warplint.ir.spans import Location, Span
 from warplint.probe import wishes
 from warplint.probe.allowed import ENUMS, PLAIN_BASES
+from warplint.probe.imports import Imports
 from warplint.probe.names import COUNTS, IGNORED, Item, Names, Place, Refused, joined
 from warplint.probe.rewrite import WARP, Edit, Mark, cut, dedent, reach_edits
 from warplint.source.bindings import bound_names
@@ -38,6 +39,10 @@ _CUSTOM = re.compile(r"func_grad|func_replay")
 _CONFIG = ("enable_backward", "max_unroll", "enable_vector_component_overwrites")
 
 
+class Native(Refused):
+    """The slice would hold native code."""
+
+
 @dataclass(frozen=True, slots=True)
 class Slice:
     """``text`` is the script, ``twin`` the same with marks at flagged places (None if there are none)."""
@@ -46,6 +51,8 @@ class Slice:
     twin: str | None
     #: What each mark that the twin prints stands for.
     marks: Mapping[int, Mark]
+    #: Folders of modules that the script imports from the project.
+    folders: tuple[str, ...] = ()
 
 
 class Slicer(Names):
@@ -56,13 +63,16 @@ class Slicer(Names):
         project: Project,
         allow_native: bool = False,
         flagged: Sequence[Iterable[Location]] = (),
+        allow_import: bool = False,
     ) -> None:
-        super().__init__(project)
+        super().__init__(project, Imports() if allow_import else None)
         self._allow_native = allow_native
         # the places of mark 0, of mark 1, ...
         self._flagged = [tuple(places) for places in flagged]
         self._options: list[str] = []
         self._marks: dict[int, Mark] = {}
+        # the files of flagged places, by number
+        self._files: dict[Path, int] = {}
 
     # --- the result ---
 
@@ -72,7 +82,8 @@ class Slicer(Names):
         parts = [*head, *self._options, *(item.text for item in self._order)]
         twins = [*head, *self._options, *(item.twin or item.text for item in self._order)]
         text = "\n\n".join(parts) + "\n"
-        return Slice(text, "\n\n".join(twins) + "\n" if self._marks else None, dict(self._marks))
+        folders = self._imports.folders if self._imports is not None else ()
+        return Slice(text, "\n\n".join(twins) + "\n" if self._marks else None, dict(self._marks), folders)
 
     # --- definitions ---
 
@@ -123,10 +134,15 @@ class Slicer(Names):
         item = self._items[key] = Item(self._fresh(node.name))
         try:
             self._defined(definition, closure, item)
-        except Refused:
-            # who asked may do without it: nobody else must take it to be there
-            del self._items[key]
-            raise
+        except Refused as error:
+            imports = self._imports if not isinstance(error, Native) else None
+            imported = imports.definition(definition, item.name) if imports is not None else None
+            if imported is None:
+                # who asked may do without it: nobody else must take it to be there
+                self._items.pop(key, None)
+                raise
+            item.text, item.twin = imported, ""
+            self._order.append(item)
         return item.name
 
     def _defined(self, definition: Definition, closure: Mapping[str, object], item: Item) -> None:
@@ -173,7 +189,7 @@ class Slicer(Names):
                 written = ir.dotted(function) or "..."
                 raise Refused(f"`{node.name}` has the decorator `@{written}`, which would have to be run")
         if found == "warp.func_native" and not self._allow_native:
-            raise Refused(f"`{node.name}` is a native snippet")
+            raise Native(f"`{node.name}` is a native snippet")
         if not found and isinstance(node, ir.FunctionDef):
             raise Refused(f"`{node.name}` is a plain Python function, which would have to be run")
         return found
@@ -219,7 +235,9 @@ class Slicer(Names):
             self._body(statement, inside, local, edits)
         decorators = self._decorators(node, outside)
         text = cut(module.lines, node.span, edits)
-        marks, found = reach_edits(node, module.lines, self._flagged_in(module, node))
+        flagged = list(self._flagged_in(module, node))
+        file = self._files.setdefault(module.path, len(self._files)) if flagged else 0
+        marks, found = reach_edits(node, module.lines, flagged, file)
         twin = cut(module.lines, node.span, [*edits, *marks])
         self._marks.update(found)
         indent = node.span.column - 1

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -35,11 +35,15 @@ _VERDICTS: tuple[Verdict, ...] = ("confirmed", "refuted", "inconclusive")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the worker said of one job: a verdict for each finding, and where that was decided."""
+    """What the worker said of one job: a verdict for each finding, and where that was decided.
+
+    ``stored``: in an earlier run.
+    """
 
     verdicts: tuple[Mapping[str, Any], ...]
     device: str | None
     warp_version: str | None
+    stored: bool = field(default=False, compare=False)
 
 
 class Store:
@@ -53,8 +57,11 @@ class Store:
         self._context = context
         self._written = False
 
-    def get(self, job: Job) -> Answer | None:
-        """The answer to ``job``, None where it is not known, too old or damaged."""
+    def get(self, job: Job, resume: bool = False) -> Answer | None:
+        """The answer to ``job``, None where it is not known, too old or damaged.
+
+        What ran out of time is only of use to ``resume``: another time the machine may be less busy.
+        """
         key = self._key(job)
         path = self._path(key)
         try:
@@ -63,7 +70,9 @@ class Store:
             if answer is None:
                 return None
             undecided = any(one["verdict"] == "inconclusive" for one in answer.verdicts)
-            if undecided and not 0.0 <= time.time() - float(entry["at"]) < _UNDECIDED:
+            late = any("time limit" in one["detail"] for one in answer.verdicts)
+            fresh = 0.0 <= time.time() - float(entry["at"]) < _UNDECIDED
+            if not resume and (late or undecided and not fresh):
                 return None
             os.utime(path)  # used now
         except (OSError, ValueError, TypeError, KeyError, RecursionError):
@@ -71,9 +80,7 @@ class Store:
         return answer
 
     def put(self, job: Job, answer: Answer) -> None:
-        """Stores ``answer`` for the next run; not where time ran out: another time the machine may be less busy."""
-        if any("time limit" in one["detail"] for one in answer.verdicts):
-            return
+        """Stores ``answer`` for the next run."""
         key = self._key(job)
         path = self._path(key)
         body = [list(answer.verdicts), answer.device, answer.warp_version]
@@ -172,4 +179,4 @@ def _checked(entry: Any, key: str) -> Answer | None:
     verdicts, device, version = body
     if not all(one["verdict"] in _VERDICTS and isinstance(one["detail"], str) for one in verdicts):
         return None
-    return Answer(tuple(verdicts), device, version)
+    return Answer(tuple(verdicts), device, version, stored=True)

@@ -25,7 +25,7 @@ from warplint.ir.programs import (
     Unknown,
     ZeroGradients,
 )
-from warplint.probe.jobs import Job
+from warplint.probe.jobs import Job, admitted
 from warplint.probe.options import ProbeOptions
 from warplint.probe.slices import Refused, Slicer
 from warplint.source.project import Project
@@ -38,7 +38,7 @@ def tape_job(program: TapeProgram, check: Check, project: Project, options: Prob
     """The job of a tape program. Raises Refused where a kernel cannot be cut out of its source."""
     if len(program.operations) > _MOST_OPERATIONS:
         raise Refused(f"the program has {len(program.operations)} operations")
-    writer = _Writer(Slicer(project, options.allow_native))
+    writer = _Writer(Slicer(project, options.allow_native, allow_import=options.allow_import))
     operations = [writer.operation(operation) for operation in program.operations]
     plan = {
         "kind": "tape",
@@ -48,7 +48,8 @@ def tape_job(program: TapeProgram, check: Check, project: Project, options: Prob
         "objective": writer.reference(program.objective),
         "flagged": list(program.flagged),
     }
-    return Job(writer.slicer.finish().text, None, json.dumps(plan))
+    made = writer.slicer.finish()
+    return Job(made.text, None, json.dumps(plan | admitted(made, options)), bool(made.folders))
 
 
 class _Writer:

@@ -67,6 +67,8 @@ def page(rule: Rule) -> Iterator[str]:
         yield f"Off by default: `--extend-select {rule.id}` turns it on."
     elif not all(case.enabled for case in rule.cases):
         yield f"Its uncertain cases are off by default: `--extend-select {rule.id}` turns them on."
+    if rule.only_confirmed:
+        yield "A finding only where the probe confirms it."
     yield from _section("Why", rule.why)
     yield from _section("What to do", rule.fix.help)
     for bad, title in ((True, "Wrong"), (False, "Right")):

@@ -100,6 +100,9 @@ def _options(order: Order, paths: tuple[str, ...]) -> Options:
         min_severity=order.min_severity,
         device=order.device,
         show_refuted=True,
+        # Nobody gave a command: an opened folder must not have its code run, whatever its configuration says.
+        probe_import=False,
+        probe_native=False,
         jobs=1,
     )
 

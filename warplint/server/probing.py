@@ -77,6 +77,8 @@ class Prober:
                 tried = self._fixes.get(identity)
                 fix = tried.now(checked, finding.location.span.line) if tried is not None else None
                 finding = replace(finding, evidence=seen, fix=fix)
+            if finding.only_confirmed and not finding.stands:
+                continue
             found.append((finding, identity))
         return found
 
@@ -178,12 +180,17 @@ class Prober:
         """Take over the evidence for findings, which should be the same ones."""
         seen = {_place(one): evidence_of(one["evidence"]) for one in said}
         places = [(one.rule, str(one.location.path), tuple(one.location.span)) for one in checked.findings]
+        expected = set()
         for place, finding, identity in zip(places, checked.findings, checked.identities, strict=True):
+            if finding.only_confirmed and place not in seen:  # such findings are told only where they stand
+                self._learn(identity, Evidence("inconclusive", "it was not confirmed"))
+                continue
+            expected.add(place)
             if place in seen and checked.rules[finding.rule].probe.kind != "none":
                 self._learn(identity, seen[place])
         if self._server.documents.get(document.uri) is not document:
             return
-        if set(places) != seen.keys():
+        if expected != seen.keys():
             # Our answer was not that of a fresh run: forget what it rested on.
             self._server.log(f"the findings in {checked.path} are taken afresh")
             self._server.checker(checked.path).forget(checked.path)

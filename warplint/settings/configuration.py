@@ -97,6 +97,16 @@ class Configuration:
         return self.value("device")  # type: ignore[no-any-return]
 
     @property
+    def probe_import(self) -> bool | None:
+        """Whether a probe may import from the project; None if no file says."""
+        return self.value("probe-import")  # type: ignore[no-any-return]
+
+    @property
+    def probe_native(self) -> bool | None:
+        """Whether a probe may run native snippets; None if no file says."""
+        return self.value("probe-native")  # type: ignore[no-any-return]
+
+    @property
     def fail_on(self) -> str | None:
         """From which severity on findings fail the run; None if no file says."""
         return self.value("fail-on")  # type: ignore[no-any-return]

@@ -128,6 +128,17 @@ KEYS: Mapping[str, Key] = {
         "Where it is run.",
         "auto",
     ),
+    "probe-import": Key(
+        Form("true or false", {"type": "boolean"}, _boolean),
+        "Whether a probe may import modules of the project, and others that these import, where definitions cannot be "
+        "cut out. That runs their code.",
+        "false",
+    ),
+    "probe-native": Key(
+        Form("true or false", {"type": "boolean"}, _boolean),
+        "Whether a probe may compile and run native snippets.",
+        "false",
+    ),
     "fail-on": Key(
         Form(_listed(FAIL_ON), {"enum": list(FAIL_ON)}, _among(FAIL_ON)),
         "From which severity on a finding makes the exit status 1.",

@@ -43,6 +43,9 @@ class Options:
     isolated: bool = False
     exclude: tuple[str, ...] = ()
     probe: bool | None = None
+    #: Whether a probe may import from the project, and run native snippets.
+    probe_import: bool | None = None
+    probe_native: bool | None = None
     device: str | None = None
     show_refuted: bool = False
     ignores: bool = True
@@ -70,3 +73,24 @@ class Options:
     watch: bool = False
     quiet: bool = False
     verbose: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AuditOptions:
+    """One ``warplint audit``. ``resume`` takes over what earlier runs have answered, also one that was interrupted.
+
+    ``jobs`` is the number of programs that run at a time; None: one for each processor. ``timeout`` is the limit for
+    one of them, in seconds.
+    """
+
+    paths: tuple[str, ...]
+    config: str | None = None
+    isolated: bool = False
+    exclude: tuple[str, ...] = ()
+    device: str | None = None
+    cache_dir: str | None = None
+    resume: bool = False
+    jobs: int | None = None
+    timeout: float = 60.0
+    probe_import: bool | None = None
+    probe_native: bool | None = None

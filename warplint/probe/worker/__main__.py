@@ -112,6 +112,9 @@ def repeat(
 
 def perform(job: dict[str, Any], device: str, scratch: Path, seconds: float) -> dict[str, Any]:
     """Runs one job to its verdict, or writes the script for a verdict."""
+    from warplint.probe.worker.loading import admit
+
+    admit(job["plan"])
     if "write" in job:
         from warplint.probe.worker.standalone import standalone
 

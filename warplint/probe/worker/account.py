@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
-from warplint.probe.rewrite import BLOCKS
+from warplint.probe.rewrite import line_of
 from warplint.probe.worker.inputs import Profile
 from warplint.probe.worker.usage import Usage
 
@@ -24,6 +24,12 @@ _DIRECTED = 16
 _SILENT = 6
 _REPEATING = 2
 _NOT_REPEATING = 8
+# Input sets at which a whole kernel says that there is nothing to differentiate, and what it says.
+_NOTHING = 4
+_NO_GRADIENT = {
+    "the launch changes no float array": "it writes no float array: there is nothing to differentiate",
+    "the launch reads no float array": "it reads no float array: there is nothing to differentiate",
+}
 # Input sets that another device repeats.
 _REPEATED = 4
 
@@ -40,6 +46,8 @@ class Account:
         # a gradient that is not finite was seen, at a point where finite differences do not say what it should be
         self.endless = False
         self._ran: set[int] = set()
+        # blocks that ran at all, where tape and differences agree
+        self._touched: set[int] = set()
         # blocks that seem to be out of reach: they do not run although what they are in runs often
         self.dead: set[int] = set()
         # inputs that were seen to have a derivative
@@ -47,6 +55,10 @@ class Account:
         self.reasons: Counter[str] = Counter()
         self.wrong: list[dict[str, Any]] = []
         self.right: list[dict[str, Any]] = []
+        # a whole definition is asked about, with all its blocks
+        self.whole = "once" in mark
+        # input sets at which all derivatives are zero, by tape and differences
+        self.flat = 0
         self.singular: list[dict[str, Any]] = []
         self.verdict: dict[str, Any] | None = None
         self.last_wrong: Profile | None = None
@@ -76,6 +88,17 @@ class Account:
         """The blocks around the flagged place that no agreeing input set ran."""
         return set(self.mark["blocks"]) - self._ran - self.dead
 
+    def coverage(self, usage: Usage) -> dict[str, Any]:
+        """The first lines of the blocks that no agreeing input set ran, where a whole function is asked about; and
+        whether it ``scatters``."""
+        if not self.whole:
+            return {}
+        unreached = sorted({line_of(number) for number in self._untouched()})
+        return {"unreached": unreached, "scatters": scatters(usage)}
+
+    def _untouched(self) -> set[int]:
+        return set(self.mark["blocks"]) - self._touched
+
     @property
     def needs_scouting(self) -> bool:
         """Whether ordinary inputs do not run what has to run."""
@@ -83,7 +106,11 @@ class Account:
 
     def _covers(self, profile: Profile, hits: dict[str, int] | None) -> None:
         # blocks are parts of a loop: once in an iteration is not enough for what the loop carries
-        self._ran.update(int(name) for name, count in (hits or {}).items() if count > profile.threads)
+        self._touched.update(int(name) for name in hits or {})
+        once = set(self.mark.get("once", ()))
+        self._ran.update(
+            int(name) for name, count in (hits or {}).items() if count > (0 if int(name) in once else profile.threads)
+        )
 
     def add(self, profile: Profile, found: dict[str, Any], threads: int) -> None:
         """Takes in one input set that ran the flagged place, with ``threads`` threads in all."""
@@ -95,6 +122,8 @@ class Account:
         self.exercised += 1
         if found["problem"]:
             self.reasons[found["problem"]] += 1
+            if self.whole and found["problem"] in _NO_GRADIENT and self.reasons[found["problem"]] >= _NOTHING:
+                self.verdict = _nothing(_NO_GRADIENT[found["problem"]])
         elif self.check == "finite-adjoint":
             self._add_directed(profile, found["compared"], found["hits"])
         elif self.check == "zero-adjoint":
@@ -152,6 +181,8 @@ class Account:
     def _add(self, profile: Profile, compared: list[dict[str, Any]], hits: dict[str, int] | None) -> None:
         wrong = [one for one in compared if one["verdict"] == "wrong"]
         right = [one for one in compared if one["verdict"] == "right"]
+        # no output moves at all, and the tape says the same: neither right nor rough
+        still = sum(one["verdict"] == "undecided" and _still(one) for one in compared)
         if wrong and not any(_finite(one["tape"]) for one in wrong):
             # Not finite at ordinary inputs. At some of them an intermediate value may be outside its domain, which
             # is no defect: it has to happen at all of them, positive ones included.
@@ -167,10 +198,13 @@ class Account:
             if self._enough():
                 self.verdict = self._confirmed()
             return
-        if not any(one["tape"] != 0.0 or one["finite_difference"] != 0.0 for one in right):
-            self.reasons["no output depends smoothly on a float input at the inputs drawn"] += 1
-        elif len(right) < 0.7 * len(compared):
+        if len(right) < 0.7 * (len(compared) - still):
             self.reasons["finite differences are too rough here to decide"] += 1
+        elif all(_still(one) for one in right):
+            self.reasons["no output depends smoothly on a float input at the inputs drawn"] += 1
+            if self.whole and len(right) + still == len(compared):
+                self.flat += 1
+                self._covers(profile, hits)
         else:
             self.right.append({"profile": profile, "compared": right})
             self._covers(profile, hits)
@@ -202,6 +236,8 @@ class Account:
                     "tape and finite differences disagree only when several threads run; they may race for one element"
                 )
             return inconclusive("tape and finite differences disagree at some inputs, but not reliably")
+        if self.whole and not self.right and not self.singular and self.flat >= _AGREEING and not self._untouched():
+            return _nothing(f"both tape and finite differences give zero at {self.flat} sets of inputs")
         clean = not self.endless and not self.singular and not self.missing()
         if len(self.right) >= _AGREEING_AT_LAST and clean and self.check != "finite-adjoint":
             return self._refuted()
@@ -209,7 +245,7 @@ class Account:
             return inconclusive(f"only {len(self.right)} sets of inputs could be used")
         if self.right and not self.endless:
             count, agree = len(self.right), "tape and finite differences agree"
-            lines = sorted({(number - BLOCKS) // 1000 for number in self.missing()})
+            lines = sorted({line_of(number) for number in self.missing()})
             if lines and count >= _AGREEING:
                 return inconclusive(
                     f"{agree} at {count} sets of inputs, but none of them runs line {lines[0]} again and again"
@@ -240,6 +276,11 @@ class Account:
         }
 
     def _refuted(self) -> dict[str, Any]:
+        if self.mark.get("blind"):
+            return inconclusive(
+                f"nothing is wrong at {len(self.right)} sets of inputs, but in what is imported it cannot be seen "
+                "which lines run"
+            )
         numbers: dict[str, Any] = {"inputs": len(self.right)}
         if self.check == "zero-adjoint":
             detail = f"every input that moves the result has a derivative at {len(self.right)} sets of inputs"
@@ -260,6 +301,16 @@ def may_race(usage: Usage) -> bool:
         if use.stores and (use.loads or any(source[-1] == "[]" for source in use.store_sources)):
             return True
     return False
+
+
+def scatters(usage: Usage) -> bool:
+    """Whether plain stores go where indices read from arrays say: at some inputs two of them meet, or meet a load."""
+    return any(use.stores and any(source[-1] == "[]" for source in use.store_sources) for use in usage.uses.values())
+
+
+def _nothing(detail: str) -> dict[str, Any]:
+    """A whole definition that has no gradient, and whose adjoint gives none."""
+    return {"verdict": "refuted", "detail": detail, "numbers": {}, "profiles": []}
 
 
 def inconclusive(reason: str) -> dict[str, Any]:
@@ -289,6 +340,10 @@ def _profiles(sets: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """A few of the deciding input sets, for another device to repeat; single threads first."""
     profiles = sorted((one["profile"] for one in sets), key=lambda profile: profile.threads)
     return [asdict(profile) for profile in profiles[:_REPEATED]]
+
+
+def _still(one: dict[str, Any]) -> bool:
+    return bool(one["tape"] == 0.0 and one["finite_difference"] == 0.0)
 
 
 def _finite(value: float) -> bool:

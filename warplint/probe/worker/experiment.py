@@ -214,6 +214,8 @@ class Experiment:
         base = self.choose_outputs()
         if not self.outputs:
             return Comparison(problem="the launch changes no float array")
+        if not any(leaf.read for leaf in self.leaves):
+            return Comparison(problem="the launch reads no float array")
         finite = np.isfinite(base)
         if not finite.all():
             if not directed or not finite.any():

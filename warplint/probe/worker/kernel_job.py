@@ -247,7 +247,7 @@ class KernelJob:
                 else:
                     account.reasons["no input drawn runs the flagged line"] += 1
             self._steer(ladder, profile, [accounts[number] for number in waiting])
-        return {number: account.result(shared) for number, account in accounts.items()}
+        return {number: account.result(shared) | account.coverage(usage) for number, account in accounts.items()}
 
     def _steer(self, ladder: _Ladder, profile: Profile, accounts: list[Account]) -> None:
         """Decides what to draw next from what the open accounts still need."""
@@ -274,7 +274,8 @@ class KernelJob:
                 if not enough and (waiting[number].scouted or not waiting[number].reached(hits)):
                     continue
                 before = len(needs)
-                needs -= {need for need in needs if hits.get(str(need), 0) > profile.threads}
+                once = set(self.marks[number].get("once", ()))
+                needs -= {need for need in needs if hits.get(str(need), 0) > (0 if need in once else profile.threads)}
                 if len(needs) < before or waiting[number].scouted < _SCOUTED_SETS:
                     waiting[number].scouted += enough
                     useful = True

@@ -7,6 +7,7 @@ import importlib.util
 import linecache
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,6 +22,23 @@ from warplint.probe.worker.usage import Usage
 
 class DoesNotCompile(Exception):
     """Warp refuses the slice; the message is Warp's own."""
+
+
+def admit(plan: Mapping[str, Any]) -> None:
+    """Lets the script of a plan import from the folders that the plan names, if it names any.
+
+    What is imported there may define native functions; unless the plan allows those as well, it cannot.
+    """
+    folders = plan.get("folders") or ()
+    if not folders:
+        return
+    sys.path[:0] = [folder for folder in folders if folder not in sys.path]
+
+    def refused(*arguments: object, **options: object) -> None:
+        raise RuntimeError("what is imported defines a native snippet")
+
+    if not plan["native"]:
+        wp.func_native = refused
 
 
 def load_script(text: str, scratch: Path, suffix: str = "") -> ModuleType:

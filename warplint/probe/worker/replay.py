@@ -16,6 +16,7 @@ from warplint.probe.worker.account import Account, inconclusive, may_race
 from warplint.probe.worker.inputs import Profile
 from warplint.probe.worker.isolate import Stage
 from warplint.probe.worker.kernel_job import KernelJob
+from warplint.probe.worker.loading import admit
 from warplint.probe.worker.tape_job import TapeJob
 from warplint.probe.worker.usage import Usage
 
@@ -26,6 +27,7 @@ _GUARD = 64
 def replay(job: dict[str, Any], device: str, scratch: Path, seconds: float) -> dict[str, Any]:
     """The verdicts of ``job["verdicts"]`` after the repetition, as JSON."""
     wp.config.mode = "release"
+    admit(job["plan"])
     repeat = _tape if job["plan"]["kind"] == "tape" else _kernel
     verdicts = []
     deadline = time.monotonic() + seconds

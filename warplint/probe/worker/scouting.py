@@ -110,7 +110,8 @@ class Scout:
         """Remembers input sets that came farther than others."""
         threads = profile.threads**self._usage.rank
         self._ran.update(hits.keys())
-        self._repeated.update(block for block, count in hits.items() if count > threads)
+        once = {str(block) for mark in self._marks for block in mark.get("once", ())}
+        self._repeated.update(block for block, count in hits.items() if count > (0 if block in once else threads))
         for mark in self._marks:
             number = mark["number"]
             if self._repeats(number, profile, hits):
