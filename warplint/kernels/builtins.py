@@ -6,6 +6,7 @@ The table comes from ``tools/builtins.py``. Kept by hand is only what cannot be 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -243,6 +244,12 @@ def _is(token: str, type_: Type) -> bool:
 
 def arithmetic(name: str, left: Type, right: Type) -> Type:
     """The type of ``left`` operator ``right``; ``name`` is ``add``, ``sub``, ``mul``, ``div``, ..."""
+    found = _arithmetic(name, left, right)
+    # Warp wants one scalar type on both sides
+    return replace(found, exact=left.exact if left.exact == right.exact else None)
+
+
+def _arithmetic(name: str, left: Type, right: Type) -> Type:
     kinds = (left.kind, right.kind)
     if "tile" in kinds:
         return left if left.kind == "tile" else right
@@ -269,8 +276,21 @@ def arithmetic(name: str, left: Type, right: Type) -> Type:
     return INT if left.is_integer and right.is_integer else UNKNOWN_TYPE
 
 
+# What these return depends on an argument that is a type, or is of one scalar type whatever their arguments are.
+_OF_THEIR_OWN = ("volume_", "texture_", "tile", "rand", "hash_", "mesh_", "atomic_")
+
+
 def result(name: str, arguments: tuple[Type, ...]) -> Type:
     """The type of a call of a built-in; a tuple type where it returns several values."""
+    found = _result_type(name, arguments)
+    if found.kind != "float" and not found.is_composite:
+        return replace(found, exact="int32") if name == "tid" and found.kind == "int" else found
+    scalars = {given.exact for given in arguments if given.scalar == "float" or given.kind == "float"}
+    exact = scalars.pop() if len(scalars) == 1 and found.scalar != "int" else None
+    return found if name.startswith(_OF_THEIR_OWN) else replace(found, exact=exact)
+
+
+def _result_type(name: str, arguments: tuple[Type, ...]) -> Type:
     if name in ("where", "select") and len(arguments) == 3:
         return arguments[1] if arguments[1].kind != "unknown" else arguments[2]
     if name in ("copy", "pos", "neg", "lerp", "ref") and arguments:

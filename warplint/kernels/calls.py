@@ -90,7 +90,7 @@ class Calls(Expressions):
         if isinstance(callee, ir.Attribute) and callee.attr == "dtype" and self._rooted_in_local(callee):
             owner = self.type_of(self.expr(callee.value))
             if owner.is_composite:
-                found = INT if owner.scalar == "int" else FLOAT
+                found = replace(INT if owner.scalar == "int" else FLOAT, exact=owner.exact)
             else:
                 found = owner.element or UNKNOWN_TYPE if owner.kind in ("array", "tile") else owner
         elif isinstance(callee, ir.Call) and len(callee.args) == 1:
@@ -128,10 +128,11 @@ class Calls(Expressions):
             return self._len(node)
         if name in _CASTS:
             parts = self._arguments(node)
-            return self.emit("float", parts[:1], FLOAT, node.span) if parts else self.constant(0.0, node.span)
+            type_ = named(name) or FLOAT
+            return self.emit("float", parts[:1], type_, node.span) if parts else self.constant(0.0, node.span)
         if name in _INTEGER_CASTS:
             parts = self._arguments(node)
-            type_ = BOOL if name == "bool" else INT
+            type_ = named(name) or INT
             return self.emit("int", parts[:1], type_, node.span, name) if parts else self.constant(0, node.span)
         if name in ("zeros", "empty", "ones", "full"):
             return self._scratch(node, name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from warplint.ir import syntax as ir
@@ -140,7 +140,7 @@ class _Body(Stores):
     def _part(self, whole: int, position: int, node: ir.Assign) -> int:
         operation = self.trace.operations[whole]
         if operation.name == "tid":
-            return self.emit("induction", (), INT, node.span, ("tid", position))
+            return self.emit("induction", (), replace(INT, exact="int32"), node.span, ("tid", position))
         return self.item(whole, position, node.value.span)
 
     def _return(self, node: ir.Return) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Span
@@ -20,6 +21,7 @@ from warplint.kernels.types import (
     UNKNOWN_TYPE,
     Type,
     array,
+    literal,
     vector,
 )
 from warplint.source.project import UNKNOWN, Definition, External, ParameterRef, Value
@@ -79,7 +81,7 @@ class Expressions(Builder):
     # --- leaves ---
 
     def _literal(self, node: ir.Constant) -> int:
-        return self.constant(node.value, node.span, STRING if isinstance(node.value, str) else None)
+        return self.constant(node.value, node.span, STRING if isinstance(node.value, str) else literal(node.value))
 
     def _name(self, node: ir.Name) -> int:
         known = self.symbols.get(node.id)
@@ -230,6 +232,9 @@ class Expressions(Builder):
         return None
 
     def _component_type(self, type_: Type, component: Component) -> Type:
+        return replace(self._part_type(type_, component), exact=type_.exact)
+
+    def _part_type(self, type_: Type, component: Component) -> Type:
         scalar = INT if type_.scalar == "int" else FLOAT
         if type_.kind == "transform" and component == ((0, 3),):
             return vector(3)
