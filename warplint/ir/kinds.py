@@ -37,6 +37,10 @@ KINDS: Mapping[str, frozenset[str]] = {
     "custom-signature": frozenset({"function", "forward", "role", "reason"}),
     "counter-slot": frozenset({"counter", "use", "active"}),
     "repeated-effect": frozenset({"function", "array", "needed"}),
+    # kernels: what the compiler refuses, or treats otherwise
+    "constant-mutated-in-loop": frozenset({"code", "reason"}),
+    "unsupported-in-kernel": frozenset({"code", "what", "reason"}),
+    "volume-gradient-shape": frozenset({"code", "reason"}),
     # tapes
     "adjoint-dropped": frozenset({"state", "other"}),
     "backward-disabled": frozenset({"kernel", "source", "target", "input"}),

@@ -15,6 +15,7 @@ from warplint.kernels import activity
 from warplint.kernels.adjoint_facts import AdjointFacts, declared
 from warplint.kernels.callers import Callers
 from warplint.kernels.constants import Closure
+from warplint.kernels.contracts import Contracts
 from warplint.kernels.execute import execute
 from warplint.kernels.facts import Facts
 from warplint.kernels.knowledge import WARP_VERSION, Knowledge
@@ -48,6 +49,7 @@ class Analysis:
                 role = self.knowledge.decorations.role(definition)
                 if role in ("kernel", "func"):
                     yield from self._definition(definition, role == "kernel")
+                    yield from self._contracts(definition)
                 elif role in ("func_grad", "func_replay"):
                     yield from declared(self.knowledge, self.callers, definition, role)
 
@@ -64,6 +66,13 @@ class Analysis:
                 if key not in seen:
                     seen.add(key)
                     yield fact
+
+    def _contracts(self, definition: Definition) -> Iterator[Fact]:
+        """What the compiler refuses in a kernel or func, or treats otherwise, whether it has an adjoint or not."""
+        for closure in self.knowledge.factories.closures(definition)[:1]:
+            trace = execute(self.knowledge, definition, closure)
+            if trace is not None:
+                yield from Contracts(trace, closure, ()).all()
 
     def _closed(self, definition: Definition, kernel: bool, closure: Closure, options: Options) -> Iterator[Fact]:
         if not kernel and options.backward is not True and not self._relevant.is_asked_for(definition):

@@ -8,7 +8,7 @@ from warplint.kernels.constants import Closure
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.options import Options
 from warplint.kernels.text import source
-from warplint.kernels.trace import Frame, FrameKind, Operation, Trace
+from warplint.kernels.trace import Frame, FrameKind, Operation, Refusal, Trace
 from warplint.kernels.types import BOOL, FLOAT, INT, UNKNOWN_TYPE, Type
 from warplint.source.project import UNKNOWN, Definition
 
@@ -98,6 +98,11 @@ class Builder:
     def unknown(self, span: Span, operands: tuple[int, ...] = (), type_: Type = UNKNOWN_TYPE) -> int:
         """Something that the analysis does not follow."""
         return self.emit("unknown", operands, type_, span)
+
+    def refuse(self, span: Span, what: str, reason: str | None) -> None:
+        """Notes what the compiler refuses; a reason of None is no refusal."""
+        if reason is not None:
+            self.trace.refusals.append(Refusal(span, what, reason))
 
     def incomplete(self) -> None:
         """Notes that an effect may have been missed."""

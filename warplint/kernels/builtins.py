@@ -114,6 +114,23 @@ def parameters(name: str) -> tuple[str, ...]:
     return tuple(entry["parameters"]) if entry else ()
 
 
+def counts(name: str) -> frozenset[int]:
+    """How many parameters the overloads of the built-in have; empty where some take any number, or it is not known."""
+    entry = _table().get(name)
+    if entry is None or any(tokens[:1] == ["*"] or "tuple" in tokens for tokens, _ in entry["overloads"]):
+        return frozenset()
+    return frozenset(len(tokens) for tokens, _ in entry["overloads"])
+
+
+def takes(name: str, arguments: tuple[Type, ...]) -> bool:
+    """Whether some overload of a known built-in takes arguments of these types, the last of its parameters left out."""
+    return any(
+        len(tokens) >= len(arguments)
+        and all(_matches(expected, given) for expected, given in zip(tokens, arguments, strict=False))
+        for tokens, _ in _table()[name]["overloads"]
+    )
+
+
 def differentiable(name: str) -> bool:
     """Whether some overload of the built-in has an adjoint."""
     entry = _table().get(name)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from warplint.ir import syntax as ir
-from warplint.kernels import builtins
+from warplint.kernels import builtins, refusals, untranslated
 from warplint.kernels.expressions import Expressions
 from warplint.kernels.trace import Opaque, Write
 from warplint.kernels.types import (
-    BOOL,
     FLOAT,
     GENERIC,
     HANDLE,
@@ -34,6 +33,9 @@ _INTEGER_CASTS = {"int", "int8", "uint8", "int16", "uint16", "int32", "uint32", 
 class Calls(Expressions):
     """Evaluates calls."""
 
+    #: What the arguments of the call looked at last came to.
+    _evaluated: dict[int, int] = {}
+
     def call(self, node: ir.Call) -> int:
         """A call: a built-in, a constructor, a func, or something that is not followed."""
         callee = node.func
@@ -43,6 +45,9 @@ class Calls(Expressions):
         if isinstance(callee, ir.Name) and callee.id in self.symbols:
             return self._opaque_call(node)
         if isinstance(callee, ir.Attribute) and self._rooted_in_local(callee):
+            owner = self.type_of(self.expr(callee.value))
+            if owner.kind in ("array", "float", "int", "str") or owner.is_composite:
+                self.refuse(callee.span, "attribute", f"a {refusals.spelled(owner)} has no methods in a kernel")
             return self._opaque_call(node)
         if isinstance(callee, ir.Call):
             return self._derivative(node, callee)
@@ -63,8 +68,12 @@ class Calls(Expressions):
         return self._opaque_call(node)
 
     def _arguments(self, node: ir.Call, names: tuple[str, ...] = ()) -> tuple[int, ...]:
+        self.arguments_around += 1
         values = [self.expr(argument) for argument in node.args]
         named_values = {keyword.name: self.expr(keyword.value) for keyword in node.keywords}
+        self.arguments_around -= 1
+        self._evaluated = dict(zip(map(id, node.args), values, strict=True))
+        self._evaluated |= {id(keyword.value): named_values[keyword.name] for keyword in node.keywords}
         for name in names[len(values) :]:
             if name not in named_values:
                 break
@@ -115,9 +124,12 @@ class Calls(Expressions):
     def _external(self, node: ir.Call, full: str) -> int:
         if full.startswith("warp."):
             name = full.rpartition(".")[2]
+            if name == "tid" and self.knowledge.decorations.role(self.definition) == "func":
+                self.refuse(node.span, "tid-in-func", "`wp.tid()` is for kernels alone: pass the index")
         elif full in ("range", "min", "max", "abs", "len", "print", "int", "float", "bool", "pow", "round"):
             name = full
         else:
+            self._check_foreign(node, full)
             return self._opaque_call(node)
         if name == "static":
             value = self.knowledge.constants.evaluate(
@@ -143,11 +155,42 @@ class Calls(Expressions):
             return constructed
         if not builtins.known(name):
             return self._opaque_call(node)
-        value = self.builtin(name, self._arguments(node, builtins.parameters(name)), node)
+        arguments = self._arguments(node, builtins.parameters(name))
+        self._check_builtin(node, name, arguments)
+        value = self.builtin(name, arguments, node)
         state = self.drawn_from(node)
         if state in self.symbols:
             self.symbols[state] = self.emit("drawn", (self.symbols[state],), HANDLE, node.span, name, state)
         return value
+
+    def _check_foreign(self, node: ir.Call, full: str) -> None:
+        """Refuses functions of Python, ``math`` and numpy for which Warp has none of its own.
+
+        An argument that can be computed before the kernel runs is, so only calls with values of the run count.
+        """
+        module, _, name = full.rpartition(".")
+        foreign = full in untranslated.FUNCTIONS or (module in ("math", "numpy") and not builtins.known(name))
+        if foreign and self.reads_locals(node):
+            self.refuse(node.func.span, "python-function", f"Warp has no function for `{full}`")
+
+    def _check_builtin(self, node: ir.Call, name: str, arguments: tuple[int, ...]) -> None:
+        """Refuses arguments that a built-in does not take. A user's func of its name could be an overload of it."""
+        if any(isinstance(argument, ir.Starred) for argument in node.args) or self.module.bindings(name):
+            return
+        keywords = frozenset(str(keyword.name) for keyword in node.keywords)
+        if name.startswith("atomic_"):
+            self._check_atomic(node, arguments)
+        elif not name.startswith(("tile", "print", "static", "volume_sample_grad")) and "None" not in keywords:
+            types = tuple(self.type_of(argument) for argument in arguments)
+            self.refuse(node.span, "arguments", refusals.overload(name, types, keywords))
+
+    def _check_atomic(self, node: ir.Call, arguments: tuple[int, ...]) -> None:
+        if len(arguments) < 3 or node.keywords:
+            return
+        array_type = self.type_of(arguments[0])
+        if array_type.kind == "array" and array_type.element is not None and array_type.ndim == len(arguments) - 2:
+            reason = refusals.stored(array_type.element, self.type_of(arguments[-1]))
+            self.refuse(node.span, "stored-type", reason)
 
     def drawn_from(self, node: ir.Call) -> str:
         """The local that is the random state a call draws from, and so sets anew; an empty name for other calls."""
@@ -223,6 +266,56 @@ class Calls(Expressions):
         indices = ", ".join(self.text(argument) for argument in node.args[1:-1])
         return f"{self.text(node.args[0])}[{indices}]"
 
+    def _calls_back(self, func: Definition, seen: set[int]) -> bool:
+        """Whether a func is the one that is looked at, or calls it, by way of others of its module."""
+        if func.node is self.definition.node:
+            return True
+        if id(func.node) in seen or func.module is not self.module or len(seen) > 50:
+            return False
+        seen.add(id(func.node))
+        name = self.definition.node.name
+        callees = (inner.func for part in func.node.body for inner in ir.walk(part) if isinstance(inner, ir.Call))
+        for callee in callees:
+            if isinstance(callee, ir.Name) and (callee.id == name or self.module.bindings(callee.id)):
+                found = self.project.resolve(self.module, callee, func.scope)
+                if isinstance(found, Definition) and isinstance(found.node, ir.FunctionDef):
+                    if self._calls_back(found, seen):
+                        return True
+        return False
+
+    def _is_bound_once(self, found: Definition) -> bool:
+        """Whether a name at module level stands for this definition alone: no overloads, no other assignment."""
+        return not found.scope and len(found.module.bindings(found.node.name)) == 1
+
+    def _check_call(self, node: ir.Call, found: Definition, parameters: tuple[ir.Parameter, ...]) -> None:
+        """Refuses arguments of another number or type than a func's parameters."""
+        if any(isinstance(argument, ir.Starred) for argument in node.args) or any(
+            keyword.name is None for keyword in node.keywords
+        ):
+            return
+        name = found.node.name
+        names = [parameter.name for parameter in parameters]
+        if len(node.args) > len(names):
+            return self.refuse(node.span, "arguments", f"`{name}` takes {len(names)} arguments, not {len(node.args)}")
+        given = dict(zip(names, node.args, strict=False))
+        for keyword in node.keywords:
+            if keyword.name not in names:
+                return self.refuse(node.span, "arguments", f"`{name}` has no parameter `{keyword.name}`")
+            given[str(keyword.name)] = keyword.value
+        for parameter in parameters:
+            value = given.get(parameter.name)
+            if value is None:
+                if parameter.default is None:
+                    self.refuse(node.span, "arguments", f"`{name}` is not given `{parameter.name}`")
+                    return None
+                continue
+            wanted = self.knowledge.types.annotation(found.module, parameter.annotation, found.scope)
+            operation = self._evaluated.get(id(value))
+            if operation is not None:
+                reason = refusals.passed(name, parameter.name, wanted, self.type_of(operation))
+                self.refuse(value.span, "arguments", reason)
+        return None
+
     def _defined(self, node: ir.Call, found: Definition) -> int:
         type_ = self.knowledge.types.definition(found)
         if type_.kind == "struct":
@@ -231,9 +324,15 @@ class Calls(Expressions):
             return self.emit("construct", values, type_, node.span, "struct" if not values else None)
         role = self.knowledge.decorations.role(found)
         if role not in ("func", "func_native") or not isinstance(found.node, ir.FunctionDef):
+            if isinstance(found.node, ir.FunctionDef) and not found.node.decorators and self._is_bound_once(found):
+                self.refuse(node.func.span, "python-function", f"`{found.node.name}` is no `@wp.func`")
             return self._opaque_call(node)
         names = tuple(parameter.name for parameter in found.node.parameters)
         arguments = self._arguments(node, names)
+        if role == "func" and self._is_bound_once(found):
+            self._check_call(node, found, found.node.parameters)
+        if role == "func" and self._calls_back(found, set()):
+            self.refuse(node.span, "recursion", f"`{found.node.name}` calls `{self.definition.node.name}` again")
         if role == "func_native":
             self.incomplete()
             self.memory_changed()

@@ -8,7 +8,7 @@ from typing import Literal
 
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Span
-from warplint.kernels import loops
+from warplint.kernels import loops, untranslated
 from warplint.kernels.builder import TooLarge
 from warplint.kernels.constants import Closure
 from warplint.kernels.knowledge import Knowledge
@@ -50,6 +50,8 @@ class _Body(Stores):
     def __init__(self, knowledge: Knowledge, definition: Definition, closure: Closure, options: Options) -> None:
         super().__init__(knowledge, definition, closure, options)
         self._loops: list[_Loop] = []
+        # Constants that a local was set to, with the statement: the compiler keeps them as constants.
+        self._literals: dict[int, Span] = {}
 
     def run(self) -> Trace:
         node = self.definition.node
@@ -113,6 +115,9 @@ class _Body(Stores):
             self.expr(node.test)
         elif isinstance(node, (ir.With, ir.Try, ir.Match)):
             self.incomplete()
+        found = untranslated.statement(node)
+        if found is not None:
+            self.refuse(node.span, *found)
         return None
 
     def _assign(self, node: ir.Assign) -> None:
@@ -123,19 +128,32 @@ class _Body(Stores):
         if isinstance(target, (ir.Tuple, ir.List)):
             self._unpack(target, node)
             return
-        value = self.expr(node.value)
+        value = self._value(node.value, node.span)
         if isinstance(node.value, ir.Name) and isinstance(target, ir.Name):
             value = self.emit("copy", (value,), self.type_of(value), node.value.span, None, target.id)
         self.assign_to(target, value, node)
 
     def _unpack(self, target: ir.Tuple | ir.List, node: ir.Assign) -> None:
         if isinstance(node.value, ir.Tuple) and len(node.value.elements) == len(target.elements):
-            values = [self.expr(element) for element in node.value.elements]
+            values = [self._value(element, node.span) for element in node.value.elements]
         else:
             whole = self.expr(node.value)
+            parts = self.type_of(whole).parts
+            if parts and len(parts) != len(target.elements):
+                self.refuse(node.span, "unpacking", f"{len(parts)} values for {len(target.elements)} names")
             values = [self._part(whole, position, node) for position in range(len(target.elements))]
         for element, value in zip(target.elements, values, strict=True):
             self.assign_to(element, value, node)
+
+    def _value(self, node: ir.Expr, statement: Span) -> int:
+        """What is assigned by a statement; literals are noted."""
+        value = self.expr(node)
+        if untranslated.is_literal(node) or (
+            isinstance(node, ir.Call)
+            and self.project.external(self.module, node.func, self.definition.scope) == "warp.static"
+        ):
+            self._literals[value] = statement
+        return value
 
     def _part(self, whole: int, position: int, node: ir.Assign) -> int:
         operation = self.trace.operations[whole]
@@ -147,6 +165,11 @@ class _Body(Stores):
         if node.value is None:
             self._jump("return", node.span)
             return
+        if self.knowledge.decorations.role(self.definition) == "kernel":
+            self.refuse(node.span, "returned-value", "a kernel returns nothing: write to an array")
+            if isinstance(node.value, ir.Constant) and node.value.value is None:
+                self._jump("return", node.span)
+                return
         items = node.value.elements if isinstance(node.value, ir.Tuple) else (node.value,)
         values = tuple(self.expr(item) for item in items)
         types = tuple(self.type_of(value) for value in values)
@@ -208,6 +231,7 @@ class _Body(Stores):
         decision = loops.unroll(self, node)
         if isinstance(decision, range):
             return self._unrolled(node, decision)
+        self._check_iterable(node.iterable)
         if decision is None:
             call = node.iterable
             ranged = isinstance(call, ir.Call) and (
@@ -217,6 +241,22 @@ class _Body(Stores):
         else:
             self._dynamic("undecided", node, node.iterable)
         return None
+
+    def _check_iterable(self, node: ir.Expr) -> None:
+        if isinstance(node, (ir.Tuple, ir.List)):
+            self.refuse(node.span, "iterable", "a loop runs over a `range` or over what a query finds")
+        elif isinstance(node, ir.Name) and node.id in self.symbols:
+            kind = self.type_of(self.symbols[node.id]).kind
+            if kind in ("array", "float", "int"):
+                self.refuse(node.span, "iterable", f"a loop runs over a `range`, not over {kind}s")
+        elif isinstance(node, ir.Call):
+            name = self.project.external(self.module, node.func, self.definition.scope)
+            if name in untranslated.ITERATORS:
+                self.refuse(node.func.span, "iterable", f"Warp has no `{name}`")
+            elif name == "range":
+                for argument in node.args:
+                    if self.type_of(self.expr(argument)).kind == "float":
+                        self.refuse(argument.span, "arguments", "`range` takes whole numbers")
 
     def _unrolled(self, node: ir.For, iterations: range) -> Leaving | None:
         for value in iterations:
@@ -269,6 +309,10 @@ class _Body(Stores):
         self._loops.pop()
         self._close(node, frame, carried, loop, before, jump, outer)
 
+    def _mutated(self, name: str, literal: Span) -> None:
+        reason = f"`{name}` begins as a literal, which is a constant, and a dynamic loop changes it"
+        self.refuse(literal, "constant-mutated", reason)
+
     def _close(
         self,
         node: ir.For | ir.While,
@@ -291,6 +335,9 @@ class _Body(Stores):
                     continue
                 value = self.emit("phi", (condition, there, value), self.type_of(head), span, None, name)
             operations[head].operands = (before[name], value)
+            left = [loop_symbols.get(name, head) for loop_symbols in loop.breaks]
+            if before[name] in self._literals and any(end != head for end in (value, *left)):
+                self._mutated(name, self._literals[before[name]])
             following[name] = value
             if operations[head].type.kind == "unknown":
                 operations[head].type = self.type_of(value)

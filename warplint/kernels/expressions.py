@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Span
-from warplint.kernels import builtins
+from warplint.kernels import builtins, refusals, untranslated
 from warplint.kernels.builder import Builder
 from warplint.kernels.trace import Component
 from warplint.kernels.types import (
@@ -47,6 +47,9 @@ _ATTRIBUTES = {"x": 0, "y": 1, "z": 2, "w": 3}
 class Expressions(Builder):
     """Evaluates expressions."""
 
+    #: How many calls are around the expression that is evaluated, as their argument.
+    arguments_around = 0
+
     def expr(self, node: ir.Expr) -> int:
         """The operation that holds the value of ``node``."""
         if isinstance(node, ir.Name):
@@ -75,12 +78,29 @@ class Expressions(Builder):
         if isinstance(node, ir.Walrus):
             value = self.expr(node.value)
             self.symbols[node.target.id] = value
+            self.refuse(node.span, "walrus", "it has no `:=`")
             return value
+        self.check_construct(node)
         return self.unknown(node.span)
+
+    def check_construct(self, node: ir.Expr) -> None:
+        """Refuses an expression that has no translation."""
+        found = untranslated.expression(node)
+        # What can be computed before the kernel runs may stand in an argument.
+        if found is not None and not (self.arguments_around and not self.reads_locals(node)):
+            self.refuse(node.span, *found)
+
+    def reads_locals(self, node: ir.Expr) -> bool:
+        """Whether an expression mentions a local of the kernel."""
+        if isinstance(node, ir.Format):
+            return any(name in self.symbols for name in untranslated.words(self.text(node)))
+        return any(isinstance(inner, ir.Name) and inner.id in self.symbols for inner in ir.walk(node))
 
     # --- leaves ---
 
     def _literal(self, node: ir.Constant) -> int:
+        if node.value is None and not self.arguments_around:
+            self.refuse(node.span, "none", "it has no `None`")
         return self.constant(node.value, node.span, STRING if isinstance(node.value, str) else literal(node.value))
 
     def _name(self, node: ir.Name) -> int:
@@ -96,6 +116,10 @@ class Expressions(Builder):
         if value is not UNKNOWN and not isinstance(value, tuple):
             return self.constant(value, node.span)
         found = self.project.resolve(self.module, node, scope)
+        if isinstance(found, Value) and not self.arguments_around and not found.scope:
+            kind = untranslated.container(found.expr)
+            if kind is not None:
+                self.refuse(node.span, "container", f"a kernel reads no {kind} from outside: `wp.static` takes a value")
         if isinstance(found, (Value, ParameterRef, External)) or found is UNKNOWN:
             type_ = UNKNOWN_TYPE
             if isinstance(found, Value):
@@ -124,6 +148,8 @@ class Expressions(Builder):
         custom = self._custom_operator(name, left, right, span)
         if custom is not None:
             return custom
+        if not self.module.bindings(name):  # a user's func of that name comes first
+            self.refuse(span, "operand-types", refusals.operands(name, self.type_of(left), self.type_of(right)))
         if name in ("bit_and", "bit_or", "bit_xor", "lshift", "rshift"):
             return self.emit(name, (left, right), INT, span)
         type_ = builtins.arithmetic(name, self.type_of(left), self.type_of(right))
@@ -150,6 +176,8 @@ class Expressions(Builder):
         if node.operator == "not":
             return self.emit("logic", (operand,), BOOL, node.span, "not")
         if node.operator == "~":
+            if operation.type.kind in ("float", "bool"):
+                self.refuse(node.span, "operand-types", f"`~` is not defined for {refusals.spelled(operation.type)}")
             return self.emit("invert", (operand,), INT, node.span)
         return self.emit("neg" if node.operator == "-" else "pos", (operand,), operation.type, node.span)
 
@@ -158,6 +186,8 @@ class Expressions(Builder):
         results = []
         for symbol, comparator in zip(node.operators, node.comparators, strict=True):
             right = self.expr(comparator)
+            if symbol in ("in", "not in", "is", "is not"):
+                self.refuse(node.span, "operator", f"it has no operator `{symbol}`")
             results.append(self.emit("compare", (left, right), BOOL, node.span, symbol))
             left = right
         return results[0] if len(results) == 1 else self.emit("logic", tuple(results), BOOL, node.span, "and")
@@ -207,9 +237,13 @@ class Expressions(Builder):
         """``value.name``."""
         type_ = self.type_of(value)
         if type_.kind == "struct" and type_.struct is not None:
-            field = self.knowledge.types.fields(type_.struct).get(name, UNKNOWN_TYPE)
+            fields = self.knowledge.types.fields(type_.struct)
+            if name not in fields:
+                self.refuse(span, "attribute", f"`{type_.struct.node.name}` has no field `{name}`")
+            field = fields.get(name, UNKNOWN_TYPE)
             return self.emit("field", (value,), field, span, name)
         if type_.is_composite:
+            self.refuse(span, "attribute", refusals.component(type_, name))
             component = self.component_of(type_, name)
             if component is not None:
                 return self.emit("extract", (value,), self._component_type(type_, component), span, component)
@@ -344,6 +378,7 @@ class Expressions(Builder):
                 rank = None if sliced or type_.ndim is None else type_.ndim - len(indices)
                 view = array(type_.element or UNKNOWN_TYPE, rank)
                 return self.emit("view", (target, *indices), view, node.span)
+            self._check_indices(type_, indices, node.span)
             return self.emit("load", (target, *indices), type_.element or UNKNOWN_TYPE, node.span)
         if type_.is_composite:
             component = self.component(type_, node.index, indices)
@@ -357,6 +392,14 @@ class Expressions(Builder):
         if type_.kind == "generic":
             return self.emit("extract", (target, *indices), GENERIC, node.span, (("value", indices[0]),))
         return self.unknown(node.span, (target, *indices))
+
+    def _check_indices(self, type_: Type, indices: tuple[int, ...], span: Span) -> None:
+        types = [self.type_of(index) for index in indices]
+        if type_.ndim is not None and len(indices) > type_.ndim and type_.element is not None:
+            if type_.element.kind in ("float", "int", "bool"):
+                self.refuse(span, "index", f"{len(indices)} indices into an array of {type_.ndim} dimension(s)")
+        elif any(index.kind == "float" for index in types):
+            self.refuse(span, "index", "an index is a whole number")
 
     def item(self, target: int, position: object, span: Span) -> int:
         """One part of a tuple."""

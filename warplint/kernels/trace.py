@@ -124,6 +124,15 @@ class Opaque:
     definition: Definition | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Something that Warp's compiler refuses: ``what`` in a word or two with dashes, ``reason`` as words."""
+
+    span: Span
+    what: str
+    reason: str
+
+
 # Not frozen: the second operand of a ``loop`` is known only at the loop's end.
 @dataclass(slots=True)
 class Operation:
@@ -145,7 +154,10 @@ class Operation:
 
 @dataclass(slots=True)
 class Trace:
-    """The record of one definition. ``complete`` is False when something in it could not be followed."""
+    """The record of one definition. ``complete`` is False when something in it could not be followed.
+
+    ``refusals`` is what the compiler refuses about its types and names, as far as they are certain.
+    """
 
     definition: Definition
     parameters: tuple[tuple[str, Type, int], ...]
@@ -153,6 +165,7 @@ class Trace:
     frames: list[Frame] = field(default_factory=list)
     complete: bool = True
     returns: list[int] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
 
     def loops(self, frame: int) -> Iterator[int]:
         """The dynamic loops around a frame (itself included), innermost first."""
