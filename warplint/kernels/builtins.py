@@ -319,7 +319,8 @@ def _result_type(name: str, arguments: tuple[Type, ...]) -> Type:
     entry = _table().get(name)
     if entry is None:
         return UNKNOWN_TYPE
-    for tokens, token in entry["overloads"]:
+    # An overload with as many parameters comes first: the others leave out those that have defaults.
+    for tokens, token in sorted(entry["overloads"], key=lambda pair: len(pair[0]) != len(arguments)):
         if tokens[:1] == ["*"] or len(tokens) < len(arguments):
             continue
         if all(_matches(expected, given) for expected, given in zip(tokens, arguments, strict=False)):

@@ -22,6 +22,7 @@ from warplint.kernels.types import (
     named,
     vector,
 )
+from warplint.source.bindings import bound_names
 from warplint.source.project import UNKNOWN, Definition, External, ParameterRef, Value
 
 _ACCUMULATING = {"atomic_add": "+=", "atomic_sub": "-="}
@@ -242,6 +243,8 @@ class Calls(Expressions):
         if name == "adjoint":
             return self.unknown(node.span)
         result = builtins.result(name, types)
+        if "dtype" in builtins.parameters(name) and name.startswith("volume_"):
+            result = self._typed(node, name)
         if name == "identity" and types[:1] == (INT,):
             size = self.trace.operations[arguments[0]].detail
             result = matrix(size, size) if type(size) is int else matrix(0, 0)
@@ -250,6 +253,15 @@ class Calls(Expressions):
             elements = (type_.element for type_ in types if type_.kind in ("array", "tile"))
             result = replace(result, element=next((element for element in elements if element is not None), FLOAT))
         return self.emit(name, arguments, result, node.span)
+
+    def _typed(self, node: ir.Call, name: str) -> Type:
+        """The type that a call names as its ``dtype``."""
+        position = builtins.parameters(name).index("dtype")
+        given = node.keyword("dtype") or (node.args[position] if len(node.args) > position else None)
+        if given is None:
+            return UNKNOWN_TYPE
+        found = self._type_expression(given)
+        return found or self.knowledge.types.annotation(self.module, given, self.definition.scope)
 
     def _atomic(self, name: str, arguments: tuple[int, ...], node: ir.Call) -> int:
         value = arguments[-1]
@@ -278,14 +290,16 @@ class Calls(Expressions):
         for callee in callees:
             if isinstance(callee, ir.Name) and (callee.id == name or self.module.bindings(callee.id)):
                 found = self.project.resolve(self.module, callee, func.scope)
-                if isinstance(found, Definition) and isinstance(found.node, ir.FunctionDef):
-                    if self._calls_back(found, seen):
-                        return True
+                is_function = isinstance(found, Definition) and isinstance(found.node, ir.FunctionDef)
+                if is_function and self._calls_back(found, seen):
+                    return True
         return False
 
     def _is_bound_once(self, found: Definition) -> bool:
-        """Whether a name at module level stands for this definition alone: no overloads, no other assignment."""
-        return not found.scope and len(found.module.bindings(found.node.name)) == 1
+        """Whether a name stands for this definition alone: no overloads, no other assignment."""
+        name = found.node.name
+        binders = bound_names(found.scope[-1]).get(name, ()) if found.scope else found.module.bindings(name)
+        return len(binders) == 1
 
     def _check_call(self, node: ir.Call, found: Definition, parameters: tuple[ir.Parameter, ...]) -> None:
         """Refuses arguments of another number or type than a func's parameters."""
@@ -331,7 +345,7 @@ class Calls(Expressions):
         arguments = self._arguments(node, names)
         if role == "func" and self._is_bound_once(found):
             self._check_call(node, found, found.node.parameters)
-        if role == "func" and self._calls_back(found, set()):
+        if role == "func" and self._is_bound_once(found) and self._calls_back(found, set()):
             self.refuse(node.span, "recursion", f"`{found.node.name}` calls `{self.definition.node.name}` again")
         if role == "func_native":
             self.incomplete()
@@ -343,4 +357,7 @@ class Calls(Expressions):
             self.memory_changed()
         if summary is None or not summary.complete:
             self.incomplete()
-        return self.emit("call", arguments, self.knowledge.returned(found), node.span, found)
+        returned = self.knowledge.returned(found)
+        if not self._is_bound_once(found):
+            returned = self.knowledge.returned_by_any(found, returned)
+        return self.emit("call", arguments, returned, node.span, found)

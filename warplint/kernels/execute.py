@@ -115,10 +115,20 @@ class _Body(Stores):
             self.expr(node.test)
         elif isinstance(node, (ir.With, ir.Try, ir.Match)):
             self.incomplete()
-        found = untranslated.statement(node)
+        found = untranslated.statement(node) if not self._is_placeholder(node) else None
         if found is not None:
             self.refuse(node.span, *found)
         return None
+
+    def _is_placeholder(self, node: ir.Stmt) -> bool:
+        """Whether a body only raises: something else takes its place before it is compiled."""
+        assert isinstance(self.definition.node, ir.FunctionDef)
+        body = [
+            part
+            for part in self.definition.node.body
+            if not (isinstance(part, ir.ExprStmt) and isinstance(part.value, ir.Constant))
+        ]
+        return isinstance(node, ir.Raise) and body == [node]
 
     def _assign(self, node: ir.Assign) -> None:
         if len(node.targets) != 1:
@@ -255,7 +265,8 @@ class _Body(Stores):
                 self.refuse(node.func.span, "iterable", f"Warp has no `{name}`")
             elif name == "range":
                 for argument in node.args:
-                    if self.type_of(self.expr(argument)).kind == "float":
+                    given = self.type_of(self.expr(argument))
+                    if given.kind == "float" and given.exact is not None:
                         self.refuse(argument.span, "arguments", "`range` takes whole numbers")
 
     def _unrolled(self, node: ir.For, iterations: range) -> Leaving | None:
@@ -301,7 +312,7 @@ class _Body(Stores):
         if isinstance(node, ir.While):
             self.open_frame("branch", node.test.span, self.expr(node.test), True)
         elif target is not None:
-            type_ = INT if kind != "iterate" else UNKNOWN_TYPE
+            type_ = self._counter(bounds) if kind != "iterate" else UNKNOWN_TYPE
             self.symbols[target] = self.emit("induction", bounds, type_, node.target.span, frame.index, target)
         loop = _Loop(frame.index, True, carried)
         self._loops.append(loop)
@@ -312,6 +323,11 @@ class _Body(Stores):
     def _mutated(self, name: str, literal: Span) -> None:
         reason = f"`{name}` begins as a literal, which is a constant, and a dynamic loop changes it"
         self.refuse(literal, "constant-mutated", reason)
+
+    def _counter(self, bounds: tuple[int, ...]) -> Type:
+        """The type of a loop's variable."""
+        exact = {self.type_of(bound).exact for bound in bounds}
+        return replace(INT, exact="int32") if exact == {"int32"} else INT
 
     def _close(
         self,
@@ -336,7 +352,8 @@ class _Body(Stores):
                 value = self.emit("phi", (condition, there, value), self.type_of(head), span, None, name)
             operations[head].operands = (before[name], value)
             left = [loop_symbols.get(name, head) for loop_symbols in loop.breaks]
-            if before[name] in self._literals and any(end != head for end in (value, *left)):
+            decided = frame.kind != "undecided"
+            if decided and before[name] in self._literals and any(end != head for end in (value, *left)):
                 self._mutated(name, self._literals[before[name]])
             following[name] = value
             if operations[head].type.kind == "unknown":

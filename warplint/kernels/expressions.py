@@ -125,7 +125,8 @@ class Expressions(Builder):
             if isinstance(found, Value):
                 type_ = self._constant_type(found)
             elif isinstance(found, External):
-                type_ = INT if found.name.startswith("warp.") and found.name.rpartition(".")[2].isupper() else type_
+                member = found.name.startswith("warp.") and found.name.count(".") > 1  # wp.Volume.LINEAR, not wp.INF
+                type_ = INT if member and found.name.rpartition(".")[2].isupper() else type_
             return self.constant(UNKNOWN, node.span, type_)
         return self.unknown(node.span)
 
@@ -151,7 +152,8 @@ class Expressions(Builder):
         if not self.module.bindings(name):  # a user's func of that name comes first
             self.refuse(span, "operand-types", refusals.operands(name, self.type_of(left), self.type_of(right)))
         if name in ("bit_and", "bit_or", "bit_xor", "lshift", "rshift"):
-            return self.emit(name, (left, right), INT, span)
+            whole = self.type_of(left)
+            return self.emit(name, (left, right), whole if whole.is_composite or whole.kind == "int" else INT, span)
         type_ = builtins.arithmetic(name, self.type_of(left), self.type_of(right))
         return self.emit(name, (left, right), type_, span)
 
@@ -176,9 +178,10 @@ class Expressions(Builder):
         if node.operator == "not":
             return self.emit("logic", (operand,), BOOL, node.span, "not")
         if node.operator == "~":
-            if operation.type.kind in ("float", "bool"):
+            if operation.type.kind in ("float", "bool") and operation.type.exact is not None:
                 self.refuse(node.span, "operand-types", f"`~` is not defined for {refusals.spelled(operation.type)}")
-            return self.emit("invert", (operand,), INT, node.span)
+            whole = operation.type if operation.type.is_composite or operation.type.kind == "int" else INT
+            return self.emit("invert", (operand,), whole, node.span)
         return self.emit("neg" if node.operator == "-" else "pos", (operand,), operation.type, node.span)
 
     def _compare(self, node: ir.Compare) -> int:
@@ -188,7 +191,7 @@ class Expressions(Builder):
             right = self.expr(comparator)
             if symbol in ("in", "not in", "is", "is not"):
                 self.refuse(node.span, "operator", f"it has no operator `{symbol}`")
-            results.append(self.emit("compare", (left, right), BOOL, node.span, symbol))
+            results.append(self.emit("compare", (left, right), replace(BOOL, exact="bool"), node.span, symbol))
             left = right
         return results[0] if len(results) == 1 else self.emit("logic", tuple(results), BOOL, node.span, "and")
 
@@ -398,7 +401,7 @@ class Expressions(Builder):
         if type_.ndim is not None and len(indices) > type_.ndim and type_.element is not None:
             if type_.element.kind in ("float", "int", "bool"):
                 self.refuse(span, "index", f"{len(indices)} indices into an array of {type_.ndim} dimension(s)")
-        elif any(index.kind == "float" for index in types):
+        elif any(index.kind == "float" and index.exact is not None for index in types):
             self.refuse(span, "index", "an index is a whole number")
 
     def item(self, target: int, position: object, span: Span) -> int:

@@ -53,29 +53,27 @@ def differ(one: Type, other: Type) -> bool:
 
 
 def _is_certain(type_: Type) -> bool:
-    if type_.kind in ("float", "int", "bool"):
-        return True
-    if type_.is_composite:
-        return type_.scalar is not None
+    if type_.kind in _PLAIN or type_.is_composite:
+        return type_.exact is not None
     return type_.kind == "struct" or (type_.kind == "array" and type_.element is not None)
 
 
 def operands(name: str, left: Type, right: Type) -> str | None:
     """Why the operator with Warp's name ``name`` takes no such operands."""
     if name in _BITS:
-        floating = next((type_ for type_ in (left, right) if type_.kind == "float"), None)
+        floating = next((type_ for type_ in (left, right) if type_.kind == "float" and type_.exact), None)
         return f"`{_BITS[name]}` is not defined for {spelled(floating)}" if floating is not None else None
     symbol = _ARITHMETIC.get(name)
     if name == "pow":
-        whole = next((type_ for type_ in (left, right) if type_.kind == "int"), None)
+        whole = next((type_ for type_ in (left, right) if type_.kind == "int" and type_.exact), None)
         return f"`**` takes two floating-point numbers of one type, not {spelled(whole)}" if whole is not None else None
     if symbol is None:
         return None
     pair = f"{spelled(left)} and {spelled(right)}"
     if left.kind in _PLAIN and right.kind in _PLAIN:
-        if "bool" in (left.kind, right.kind):
-            return f"`{symbol}` is not defined for {pair}" if left.kind != right.kind else None
         return f"`{symbol}` takes two numbers of one type, not {pair}" if differ(left, right) else None
+    if not (_is_certain(left) and _is_certain(right)):
+        return None
     if left.kind in ("vec", "mat") and right.kind in _NUMBERS:
         return _scaled(name, symbol, left, right, pair)
     if left.kind in _NUMBERS and right.kind in ("vec", "mat"):
@@ -143,7 +141,9 @@ def overload(name: str, arguments: tuple[Type, ...], keywords: frozenset[str]) -
         return f"`{name}` has no parameter `{unknown[0]}`"
     if len(arguments) > max(counts):
         return f"`{name}` takes at most {max(counts)} arguments, not {len(arguments)}"
-    if all(type_.kind in _TOLD_APART for type_ in arguments) and not builtins.takes(name, arguments):
+    if all(type_.kind in _TOLD_APART and _is_certain(type_) for type_ in arguments) and not builtins.takes(
+        name, arguments
+    ):
         given = ", ".join(spelled(type_) for type_ in arguments)
         return f"`{name}` has no overload for {given or 'no arguments'}"
     return None

@@ -19,7 +19,6 @@ FUNCTIONS = frozenset(
             "set",
             "tuple",
             "str",
-            "repr",
             "divmod",
             "open",
             "input",
