@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from warplint.ir import syntax as ir
-from warplint.kernels import builtins, refusals, untranslated
+from warplint.kernels import builtins, refusals, untranslated, volumes
 from warplint.kernels.expressions import Expressions
 from warplint.kernels.trace import Opaque, Write
 from warplint.kernels.types import (
@@ -40,7 +40,7 @@ class Calls(Expressions):
     def call(self, node: ir.Call) -> int:
         """A call: a built-in, a constructor, a func, or something that is not followed."""
         callee = node.func
-        type_ = self._type_expression(callee)
+        type_ = self.type_expression(callee)
         if type_ is not None:
             return self._construct(node, type_)
         if isinstance(callee, ir.Name) and callee.id in self.symbols:
@@ -95,7 +95,7 @@ class Calls(Expressions):
         type_ = self.type_of(arguments[0]) if len(arguments) == 1 else UNKNOWN_TYPE
         return self.emit("unknown", arguments, type_, node.span, Opaque("grad", self.text(inner.args[0])))
 
-    def _type_expression(self, callee: ir.Expr) -> Type | None:
+    def type_expression(self, callee: ir.Expr) -> Type | None:
         """The type that ``x.dtype`` or ``type(x[0])`` stands for, None for anything else or an unknown type."""
         if isinstance(callee, ir.Attribute) and callee.attr == "dtype" and self._rooted_in_local(callee):
             owner = self.type_of(self.expr(callee.value))
@@ -120,6 +120,11 @@ class Calls(Expressions):
             *(self.expr(argument) for argument in node.args),
             *(self.expr(keyword.value) for keyword in keep),
         )
+        if type_.kind == "vec" and type_.shape and not any(isinstance(argument, ir.Starred) for argument in node.args):
+            numbers = all(self.type_of(part).kind in ("float", "int") for part in parts)
+            if numbers and len(parts) not in (0, 1, *type_.shape) and len(parts) == len(node.args):
+                reason = f"{len(parts)} components for a {refusals.spelled(type_)}"
+                self.refuse(node.span, "arguments", reason)
         return self.emit("construct", parts, type_, node.span)
 
     def _external(self, node: ir.Call, full: str) -> int:
@@ -155,6 +160,12 @@ class Calls(Expressions):
         if constructed is not None:
             return constructed
         if not builtins.known(name):
+            if (
+                full == f"warp.{name}"
+                and not builtins.named(name)
+                and self.knowledge.warp_version == builtins.version()
+            ):
+                self.refuse(node.func.span, "attribute", f"Warp has no function `{name}`")
             return self._opaque_call(node)
         arguments = self._arguments(node, builtins.parameters(name))
         self._check_builtin(node, name, arguments)
@@ -165,13 +176,10 @@ class Calls(Expressions):
         return value
 
     def _check_foreign(self, node: ir.Call, full: str) -> None:
-        """Refuses functions of Python, ``math`` and numpy for which Warp has none of its own.
-
-        An argument that can be computed before the kernel runs is, so only calls with values of the run count.
-        """
+        """Refuses functions of Python, ``math`` and numpy for which Warp has none of the same name."""
         module, _, name = full.rpartition(".")
         foreign = full in untranslated.FUNCTIONS or (module in ("math", "numpy") and not builtins.known(name))
-        if foreign and self.reads_locals(node):
+        if foreign:
             self.refuse(node.func.span, "python-function", f"Warp has no function for `{full}`")
 
     def _check_builtin(self, node: ir.Call, name: str, arguments: tuple[int, ...]) -> None:
@@ -181,7 +189,11 @@ class Calls(Expressions):
         keywords = frozenset(str(keyword.name) for keyword in node.keywords)
         if name.startswith("atomic_"):
             self._check_atomic(node, arguments)
-        elif not name.startswith(("tile", "print", "static", "volume_sample_grad")) and "None" not in keywords:
+        elif name.startswith("volume_sample"):
+            types = dict(zip(builtins.parameters(name), map(self.type_of, arguments), strict=False))
+            dtype = self._typed(node, name) if "dtype" in builtins.parameters(name) else None
+            self.refuse(node.span, *volumes.refused(name, types, dtype))
+        elif not name.startswith(("tile", "print", "static")) and "None" not in keywords:
             types = tuple(self.type_of(argument) for argument in arguments)
             self.refuse(node.span, "arguments", refusals.overload(name, types, keywords))
 
@@ -260,7 +272,7 @@ class Calls(Expressions):
         given = node.keyword("dtype") or (node.args[position] if len(node.args) > position else None)
         if given is None:
             return UNKNOWN_TYPE
-        found = self._type_expression(given)
+        found = self.type_expression(given)
         return found or self.knowledge.types.annotation(self.module, given, self.definition.scope)
 
     def _atomic(self, name: str, arguments: tuple[int, ...], node: ir.Call) -> int:

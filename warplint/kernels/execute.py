@@ -33,6 +33,10 @@ class _Loop:
     breaks: list[dict[str, int]] = field(default_factory=list)
 
 
+#: ``LAUNCH_MAX_DIMS`` of ``warp/_src/types.py``.
+_DIMENSIONS = 4
+
+
 def execute(knowledge: Knowledge, definition: Definition, closure: Closure) -> Trace | None:
     """The trace of a kernel or func, None if its loops unroll to more than is analysed. Traces are kept."""
     key = (definition.module.path, definition.qualname, definition.node.span.line, repr(sorted(closure.items())))
@@ -148,6 +152,8 @@ class _Body(Stores):
             values = [self._value(element, node.span) for element in node.value.elements]
         else:
             whole = self.expr(node.value)
+            if self.trace.operations[whole].name == "tid" and len(target.elements) > _DIMENSIONS:
+                self.refuse(node.span, "unpacking", f"a launch has at most {_DIMENSIONS} dimensions")
             parts = self.type_of(whole).parts
             if parts and len(parts) != len(target.elements):
                 self.refuse(node.span, "unpacking", f"{len(parts)} values for {len(target.elements)} names")

@@ -41,13 +41,14 @@ BINARY = {
     "<<": "lshift",
     ">>": "rshift",
 }
+_NUMPY = frozenset({"array", "zeros", "ones", "empty", "full", "eye", "arange", "linspace"})
 _ATTRIBUTES = {"x": 0, "y": 1, "z": 2, "w": 3}
 
 
 class Expressions(Builder):
     """Evaluates expressions."""
 
-    #: How many calls are around the expression that is evaluated, as their argument.
+    #: How many calls the expression is an argument of, one in another. A name may stand for anything there.
     arguments_around = 0
 
     def expr(self, node: ir.Expr) -> int:
@@ -69,7 +70,8 @@ class Expressions(Builder):
         if isinstance(node, ir.Compare):
             return self._compare(node)
         if isinstance(node, ir.Boolean):
-            return self.emit("logic", tuple(self.expr(value) for value in node.values), BOOL, node.span, node.operator)
+            values = tuple(self.expr(value) for value in node.values)
+            return self.emit("logic", values, replace(BOOL, exact="bool"), node.span, node.operator)
         if isinstance(node, ir.Conditional):
             return self._conditional(node)
         if isinstance(node, ir.Tuple):
@@ -86,15 +88,8 @@ class Expressions(Builder):
     def check_construct(self, node: ir.Expr) -> None:
         """Refuses an expression that has no translation."""
         found = untranslated.expression(node)
-        # What can be computed before the kernel runs may stand in an argument.
-        if found is not None and not (self.arguments_around and not self.reads_locals(node)):
+        if found is not None:
             self.refuse(node.span, *found)
-
-    def reads_locals(self, node: ir.Expr) -> bool:
-        """Whether an expression mentions a local of the kernel."""
-        if isinstance(node, ir.Format):
-            return any(name in self.symbols for name in untranslated.words(self.text(node)))
-        return any(isinstance(inner, ir.Name) and inner.id in self.symbols for inner in ir.walk(node))
 
     # --- leaves ---
 
@@ -113,11 +108,16 @@ class Expressions(Builder):
         """A name or attribute that is no local: a constant if anything."""
         scope = self.definition.scope
         value = self.knowledge.constants.evaluate(self.module, node, scope, self.closure)
-        if value is not UNKNOWN and not isinstance(value, tuple):
-            return self.constant(value, node.span)
         found = self.project.resolve(self.module, node, scope)
+        if value is not UNKNOWN and not isinstance(value, tuple):
+            written = isinstance(found, Value) and untranslated.is_literal(self._inner(found))
+            return self.constant(value, node.span, literal(value) if written else None)
         if isinstance(found, Value) and not self.arguments_around and not found.scope:
             kind = untranslated.container(found.expr)
+            call = found.expr.func if isinstance(found.expr, ir.Call) else None
+            made = self.project.external(found.module, call, found.scope) if call is not None else None
+            if made is not None and made.removeprefix("numpy.") in _NUMPY:
+                kind = "numpy array"
             if kind is not None:
                 self.refuse(node.span, "container", f"a kernel reads no {kind} from outside: `wp.static` takes a value")
         if isinstance(found, (Value, ParameterRef, External)) or found is UNKNOWN:
@@ -130,12 +130,17 @@ class Expressions(Builder):
             return self.constant(UNKNOWN, node.span, type_)
         return self.unknown(node.span)
 
-    def _constant_type(self, found: Value) -> Type:
+    def _inner(self, found: Value) -> ir.Expr:
+        """What ``wp.constant`` is called with, or the expression itself."""
         expr = found.expr
         while isinstance(expr, ir.Call) and len(expr.args) == 1:
             if self.project.external(found.module, expr.func, found.scope) != "warp.constant":
                 break
             expr = expr.args[0]
+        return expr
+
+    def _constant_type(self, found: Value) -> Type:
+        expr = self._inner(found)
         if isinstance(expr, ir.Call):
             return self.knowledge.types.annotation(found.module, expr.func, found.scope)
         return UNKNOWN_TYPE
@@ -176,7 +181,9 @@ class Expressions(Builder):
                 return self.constant(-operation.detail, node.span)
             return self.constant(UNKNOWN, node.span, operation.type)
         if node.operator == "not":
-            return self.emit("logic", (operand,), BOOL, node.span, "not")
+            if operation.type.kind == "float" and operation.type.exact is not None:
+                self.refuse(node.span, "operand-types", f"`not` is not defined for {refusals.spelled(operation.type)}")
+            return self.emit("logic", (operand,), replace(BOOL, exact="bool"), node.span, "not")
         if node.operator == "~":
             if operation.type.kind in ("float", "bool") and operation.type.exact is not None:
                 self.refuse(node.span, "operand-types", f"`~` is not defined for {refusals.spelled(operation.type)}")
@@ -189,6 +196,9 @@ class Expressions(Builder):
         results = []
         for symbol, comparator in zip(node.operators, node.comparators, strict=True):
             right = self.expr(comparator)
+            if results and refusals.differ(self.type_of(left), self.type_of(right)):
+                pair = f"{refusals.spelled(self.type_of(left))} and {refusals.spelled(self.type_of(right))}"
+                self.refuse(node.span, "operand-types", f"a chain compares values of one type, not {pair}")
             if symbol in ("in", "not in", "is", "is not"):
                 self.refuse(node.span, "operator", f"it has no operator `{symbol}`")
             results.append(self.emit("compare", (left, right), replace(BOOL, exact="bool"), node.span, symbol))
@@ -207,6 +217,9 @@ class Expressions(Builder):
         self.open_frame("branch", node.orelse.span, condition, False)
         orelse = self.expr(node.orelse)
         self.frame = outer
+        if refusals.differ(self.type_of(body), self.type_of(orelse)):
+            pair = f"{refusals.spelled(self.type_of(body))} and {refusals.spelled(self.type_of(orelse))}"
+            self.refuse(node.span, "operand-types", f"both arms are of one type, not {pair}")
         return self.emit("phi", (condition, body, orelse), self.join(body, orelse), node.span)
 
     def join(self, first: int, second: int) -> Type:

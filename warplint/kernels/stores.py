@@ -84,6 +84,11 @@ class Stores(Calls):
         if self._in_array(base):
             self._partial(target, base, value, operator, statement)
             return
+        part, whole = self.type_of(value), self.type_of(base)
+        single = all(isinstance(index, int) or index[0] == "value" for index in component)
+        if single and part.kind in ("float", "int") and len(component) == len(whole.shape or component):
+            wanted = Type("int" if whole.scalar == "int" else "float", exact=whole.exact)
+            self.refuse(statement, "stored-type", refusals.stored(wanted, part))
         insert = Insert(
             self.text(target),
             operator,
@@ -99,6 +104,10 @@ class Stores(Calls):
     def _check_store(self, type_: Type, indices: tuple[int, ...], value: int, statement: Span) -> None:
         if type_.element is not None and type_.ndim == len(indices):
             self.refuse(statement, "stored-type", refusals.stored(type_.element, self.type_of(value)))
+        elif type_.ndim is not None and len(indices) < type_.ndim and type_.element is not None:
+            if not any(self.trace.operations[index].name == "slice" for index in indices):
+                reason = f"{len(indices)} index or indices where the array has {type_.ndim} dimensions"
+                self.refuse(statement, "index", reason)
 
     def _check_slot(self, operator: str, type_: Type, statement: Span) -> None:
         """From 1.18, components of elements are multiplied and divided in place in forward-only code alone."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from warplint.ir import syntax as ir
 
 #: A word or two with dashes, and the reason.
@@ -65,7 +63,7 @@ def statement(node: ir.Stmt) -> What | None:
             return what, reason
     if isinstance(node, ir.Global):
         return node.kind, f"it has no `{node.kind}`"
-    if isinstance(node, ir.FunctionDef) and node.parameters:
+    if isinstance(node, ir.FunctionDef) and (node.parameters or any(isinstance(part, ir.Return) for part in node.body)):
         return "nested-function", "a function is defined outside"
     if isinstance(node, ir.Assign) and len(node.targets) > 1:
         return "chained-assignment", "one assignment has one target"
@@ -102,8 +100,3 @@ def container(node: ir.Expr) -> str | None:
         (ir.Comprehension, "container"),
     )
     return next((name for kind, name in kinds if isinstance(node, kind)), None)
-
-
-def words(text: str) -> frozenset[str]:
-    """The names that a text mentions."""
-    return frozenset(re.findall(r"[^\W\d]\w*", text))
