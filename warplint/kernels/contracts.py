@@ -25,7 +25,10 @@ class Contracts(Teller):
                 yield self._refused(kind, refusal)
 
     def _refused(self, kind: str, refusal: Refusal) -> Fact:
-        attributes: dict[str, object] = {"code": self._text(refusal.span)[:80], "reason": refusal.reason}
+        code = self._definition.module.lines[refusal.span.line - 1][refusal.span.column - 1 :]
+        if refusal.span.line == refusal.span.end_line:
+            code = self._text(refusal.span)
+        attributes: dict[str, object] = {"code": code.partition("  #")[0][:80], "reason": refusal.reason}
         if kind == "unsupported-in-kernel":
             attributes["what"] = refusal.what
         return self._fact(kind, refusal.span, attributes, [self._label(refusal.span, "the compiler refuses this")])

@@ -105,9 +105,9 @@ class Stores(Calls):
         if type_.element is not None and type_.ndim == len(indices):
             self.refuse(statement, "stored-type", refusals.stored(type_.element, self.type_of(value)))
         elif type_.ndim is not None and len(indices) < type_.ndim and type_.element is not None:
-            if not any(self.trace.operations[index].name == "slice" for index in indices):
-                reason = f"{len(indices)} index or indices where the array has {type_.ndim} dimensions"
-                self.refuse(statement, "index", reason)
+            sliced = any(self.trace.operations[index].name == "slice" for index in indices)
+            reason = f"the array has {type_.ndim} dimensions, and {len(indices)} of them given"
+            self.refuse(statement, "index", None if sliced else reason)
 
     def _check_slot(self, operator: str, type_: Type, statement: Span) -> None:
         """From 1.18, components of elements are multiplied and divided in place in forward-only code alone."""
