@@ -39,8 +39,11 @@ KINDS: Mapping[str, frozenset[str]] = {
     "repeated-effect": frozenset({"function", "array", "needed"}),
     # kernels: what the compiler refuses, or treats otherwise
     "constant-mutated-in-loop": frozenset({"code", "reason"}),
+    "element-race": frozenset({"what", "target", "read", "reason"}),
+    "python-semantics": frozenset({"what", "code", "reason"}),
     "unsupported-in-kernel": frozenset({"code", "what", "reason"}),
     "volume-gradient-shape": frozenset({"code", "reason"}),
+    "volume-sampling-mode": frozenset({"what", "function", "reason"}),
     # tapes
     "adjoint-dropped": frozenset({"state", "other"}),
     "backward-disabled": frozenset({"kernel", "source", "target", "input"}),

@@ -72,7 +72,7 @@ class Analysis:
         for closure in self.knowledge.factories.closures(definition)[:1]:
             trace = execute(self.knowledge, definition, closure)
             if trace is not None:
-                yield from Contracts(trace, closure, ()).all()
+                yield from Contracts(self.knowledge, trace, closure).all()
 
     def _closed(self, definition: Definition, kernel: bool, closure: Closure, options: Options) -> Iterator[Fact]:
         if not kernel and options.backward is not True and not self._relevant.is_asked_for(definition):

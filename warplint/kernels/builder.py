@@ -41,6 +41,8 @@ class Builder:
         self.symbols: dict[str, int] = {}
         self.frame = 0
         self._numbers: dict[object, int] = {}
+        #: Locals that only one arm of a branch has set: their values, and the frame around the branch.
+        self.one_armed: dict[str, tuple[int, int]] = {}
         #: Grows with everything that may change an array: equal loads are equal only in between.
         self._epoch = 0
 

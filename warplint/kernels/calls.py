@@ -7,7 +7,7 @@ from dataclasses import replace
 from warplint.ir import syntax as ir
 from warplint.kernels import builtins, refusals, untranslated, volumes
 from warplint.kernels.expressions import Expressions
-from warplint.kernels.trace import Opaque, Write
+from warplint.kernels.trace import Opaque, Sampling, Write
 from warplint.kernels.types import (
     FLOAT,
     GENERIC,
@@ -170,6 +170,8 @@ class Calls(Expressions):
         arguments = self._arguments(node, builtins.parameters(name))
         self._check_builtin(node, name, arguments)
         value = self.builtin(name, arguments, node)
+        if full == "round":
+            self.trace.operations[value].detail = "python"
         state = self.drawn_from(node)
         if state in self.symbols:
             self.symbols[state] = self.emit("drawn", (self.symbols[state],), HANDLE, node.span, name, state)
@@ -190,9 +192,18 @@ class Calls(Expressions):
         if name.startswith("atomic_"):
             self._check_atomic(node, arguments)
         elif name.startswith("volume_sample"):
-            types = dict(zip(builtins.parameters(name), map(self.type_of, arguments), strict=False))
-            dtype = self._typed(node, name) if "dtype" in builtins.parameters(name) else None
-            self.refuse(node.span, *volumes.refused(name, types, dtype))
+            given = dict(zip(builtins.parameters(name), arguments, strict=False))
+            dtype = volumes.value_type(
+                name,
+                {parameter: self.type_of(value) for parameter, value in given.items()},
+                self._typed(node, name) if "dtype" in builtins.parameters(name) else None,
+            )
+            types = {parameter: self.type_of(value) for parameter, value in given.items()}
+            self.refuse(node.span, *volumes.refused(types, dtype))
+            mode = node.keyword("sampling_mode") or (node.args[2] if len(node.args) > 2 else None)
+            spelled = self.project.external(self.module, mode, self.definition.scope) if mode is not None else None
+            sampled = (len(self.trace.operations), name, (spelled or "").rpartition(".")[2], dtype)
+            self.trace.samplings.append(Sampling(*sampled, given.get("uvw", -1), given.get("grad")))
         elif not name.startswith(("tile", "print", "static")) and "None" not in keywords:
             types = tuple(self.type_of(argument) for argument in arguments)
             self.refuse(node.span, "arguments", refusals.overload(name, types, keywords))

@@ -236,9 +236,12 @@ class _Body(Stores):
             rest = other.get(name)
             if rest is None:
                 merged[name] = value  # only one arm defines it
+                self.one_armed[name] = (value, self.frame)
             elif rest != value:
                 type_ = self.join(value, rest)
                 merged[name] = self.emit("phi", (condition, value, rest), type_, span, None, name)
+                if self.one_armed.get(name, (-1, -1))[0] in (value, rest):
+                    self.one_armed[name] = (merged[name], self.frame)
         return merged
 
     # --- loops ---

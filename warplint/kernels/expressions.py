@@ -101,6 +101,8 @@ class Expressions(Builder):
     def _name(self, node: ir.Name) -> int:
         known = self.symbols.get(node.id)
         if known is not None:
+            if self.one_armed.get(node.id) == (known, self.frame) and not any(self.trace.loops(self.frame)):
+                self.trace.one_armed.append(node.span)  # in a loop, an earlier round may have set it
             return known
         return self._outer(node)
 
