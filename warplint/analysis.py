@@ -25,6 +25,7 @@ Wanted = Callable[[Sequence[Fact]], Sequence[Fact]]
 
 # The least that the text of a file says that has a part in tapes. Everything may come from other modules of the
 # project, under other names.
+_LAUNCHES = re.compile(r"\blaunch\s*\(|\bkernel\s*\(|autograd")
 _HOSTS = re.compile(r"warp|Tape")
 
 
@@ -95,7 +96,8 @@ def tape_facts(linted: Linted, path: Path) -> FileAnalysis:
 
     def facts(project: Project, module: Module) -> _Found:
         host = tapes.TapeAnalysis(project, partial(kernels.effects, project))
-        found = linted.wanted(tuple(host.module(module)))
+        launched = kernels.launches(project, module) if _LAUNCHES.search(module.text) else ()
+        found = linted.wanted((*host.module(module), *launched))
         return found, host.uses, tuple(host.exhausted)
 
     return _guarded(linted.project, path, facts)

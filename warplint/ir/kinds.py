@@ -40,6 +40,9 @@ KINDS: Mapping[str, frozenset[str]] = {
     # kernels: what the compiler refuses, or treats otherwise
     "constant-mutated-in-loop": frozenset({"code", "reason"}),
     "element-race": frozenset({"what", "target", "read", "reason"}),
+    "adjoint-unreached": frozenset({"kernel"}),
+    "launch-contract": frozenset({"kernel", "what", "reason"}),
+    "option-conflict": frozenset({"kernel", "what", "reason"}),
     "python-semantics": frozenset({"what", "code", "reason"}),
     "unsupported-in-kernel": frozenset({"code", "what", "reason"}),
     "volume-gradient-shape": frozenset({"code", "reason"}),

@@ -15,10 +15,11 @@ from warplint.kernels import activity
 from warplint.kernels.adjoint_facts import AdjointFacts, declared
 from warplint.kernels.callers import Callers
 from warplint.kernels.constants import Closure
-from warplint.kernels.contracts import Contracts
+from warplint.kernels.contracts import Contracts, unreached
 from warplint.kernels.execute import execute
 from warplint.kernels.facts import Facts
 from warplint.kernels.knowledge import WARP_VERSION, Knowledge
+from warplint.kernels.launching import Launching
 from warplint.kernels.numeric import Place
 from warplint.kernels.options import Options
 from warplint.kernels.relevant import Relevant
@@ -69,6 +70,9 @@ class Analysis:
 
     def _contracts(self, definition: Definition) -> Iterator[Fact]:
         """What the compiler refuses in a kernel or func, or treats otherwise, whether it has an adjoint or not."""
+        use = self.knowledge.uses.get((definition.module.path, definition.qualname))
+        if use is not None and not use.taped and self.knowledge.decorations.options(definition).backward is True:
+            yield unreached(definition)
         for closure in self.knowledge.factories.closures(definition)[:1]:
             trace = execute(self.knowledge, definition, closure)
             if trace is not None:
@@ -161,6 +165,11 @@ def analyse(
     found = analysis(project)
     found.knowledge.uses = uses or {}
     return found.module(module, only)
+
+
+def launches(project: Project, module: Module) -> Iterable[Fact]:
+    """The facts about what a module launches kernels with, and which options they have."""
+    return Launching(analysis(project).knowledge).facts(module)
 
 
 def relevant_regions(project: Project, module: Module) -> Iterable[Region]:

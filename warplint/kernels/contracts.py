@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from warplint.ir.facts import Fact, Label
-from warplint.ir.programs import KernelProgram
+from warplint.ir.programs import DefinitionRef, KernelProgram
+from warplint.ir.spans import Location
 from warplint.kernels import volumes
 from warplint.kernels.constants import Closure
 from warplint.kernels.knowledge import Knowledge
@@ -15,6 +16,7 @@ from warplint.kernels.making import Teller
 from warplint.kernels.races import Race, races
 from warplint.kernels.semantics import Difference, differences
 from warplint.kernels.trace import Refusal, Sampling, Trace
+from warplint.source.project import Definition
 
 #: Refusals that have a kind of fact of their own, by what they are called in the trace.
 _KINDS = {"constant-mutated": "constant-mutated-in-loop", "volume-gradient": "volume-gradient-shape"}
@@ -104,3 +106,13 @@ class Contracts(Teller):
         if kind == "unsupported-in-kernel":
             attributes["what"] = refusal.what
         return self._fact(kind, refusal.span, attributes, [self._label(refusal.span, "the compiler refuses this")])
+
+
+def unreached(definition: Definition) -> Fact:
+    """That no analysed tape launches a kernel, which is compiled with an adjoint all the same."""
+    path = definition.module.path
+    location = Location(path, definition.node.name_span)
+    labels = (Label(location, "launched outside tapes alone"),)
+    program = KernelProgram(DefinitionRef(path, definition.qualname), (location,))
+    attributes = {"kernel": definition.node.name}
+    return Fact("adjoint-unreached", location, attributes, labels, definition.qualname, program=program)

@@ -135,7 +135,7 @@ class _Indices(ast.NodeTransformer):
         target = node.targets[0]
         if not (_is_tid(node.value) and isinstance(target, ast.Tuple)):
             return self.generic_visit(node)
-        names = [element.id for element in target.elements if isinstance(element, ast.Name)]
+        names = [element.id for element in target.elts if isinstance(element, ast.Name)]
         fresh = [f"{name}_given" for name in names]
         given = ast.parse(f"{', '.join(fresh)} = wp_tid_()").body[0]
         assert isinstance(given, ast.Assign)

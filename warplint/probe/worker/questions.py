@@ -16,7 +16,7 @@ import numpy as np
 import warp as wp
 
 from warplint.probe.worker.account import inconclusive
-from warplint.probe.worker.loading import first_line, load_script
+from warplint.probe.worker.loading import DoesNotCompile, first_line, load_script
 
 #: Loads the script of the job.
 Load = Callable[[], ModuleType]
@@ -202,6 +202,14 @@ def _argument(one: Json, module: ModuleType) -> Any:
     return wp.zeros((4,) * int(one["rank"]), dtype=dtype, device="cpu")
 
 
+def _options(asked: Json, load: Load, scratch: Path) -> Json:
+    try:
+        load()
+    except DoesNotCompile as error:
+        return _confirmed(str(error))
+    return _refuted("Warp takes the options")
+
+
 def _jacobian(asked: Json, load: Load, scratch: Path) -> Json:
     import warp.autograd
 
@@ -226,4 +234,5 @@ _ANSWERS: dict[str, Callable[[Json, Load, Path], Json]] = {
     "dimensions": _dimensions,
     "launch": _launch,
     "jacobian": _jacobian,
+    "options": _options,
 }
