@@ -25,7 +25,7 @@ _MARK = re.compile(r"# (expect|ok|todo-expect|todo-ok): (WP\d+(?:, *WP\d+)*)")
 Places = set[tuple[str, int, str]]
 
 
-@pytest.fixture(scope="module", params=["kernels", "programs"])
+@pytest.fixture(scope="module", params=["kernels", "programs", "contracts"])
 def folder(request: pytest.FixtureRequest) -> Path:
     return FIXTURES / str(request.param)
 
@@ -51,9 +51,11 @@ def findings(folder: Path) -> Places:
     facts = [fact for analysis in analyses for fact in analysis.facts]
     for fact in facts:
         assert set(fact.attributes) == KINDS[fact.kind], fact.kind
+    # What else is wrong with kernels that are written for one contract is not marked.
+    rules = {rule for rule in RULES if rule.startswith("WP7")} if folder.name == "contracts" else RULES
     return {
         (str(finding.location.path.relative_to(folder)), finding.location.span.line, finding.rule)
-        for finding in matcher.findings(facts, frozenset(RULES))
+        for finding in matcher.findings(facts, frozenset(rules))
     }
 
 

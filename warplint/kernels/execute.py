@@ -236,7 +236,8 @@ class _Body(Stores):
             rest = other.get(name)
             if rest is None:
                 merged[name] = value  # only one arm defines it
-                self.one_armed[name] = (value, self.frame)
+                if self.trace.operations[condition].detail != "==":  # else perhaps all cases, one by one
+                    self.one_armed[name] = (value, self.frame)
             elif rest != value:
                 type_ = self.join(value, rest)
                 merged[name] = self.emit("phi", (condition, value, rest), type_, span, None, name)
