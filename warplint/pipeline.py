@@ -109,6 +109,10 @@ def run(options: Options, stdin: bytes | None = None, progress: Progress = lambd
         baseline = Baseline.read(options.baseline, new=options.write_baseline)
         findings = findings if options.write_baseline else baseline.beyond(findings)
 
+    everywhere = len(findings)
+    if not options.write_baseline:
+        findings = selection.of_reach(findings, options.reach)
+
     # 5. Whether it is so.
     clock.append(time.monotonic())
     least = options.min_severity or ("info" if options.output_format in _FOR_PROGRAMS else "warning")
@@ -157,7 +161,7 @@ def run(options: Options, stdin: bytes | None = None, progress: Progress = lambd
         refuted=tuple(finding for finding in probed if finding not in shown),
         unlisted=len(unlisted),
         suppressed=suppressed,
-        baselined=len(everything) - len(probed) - len(unlisted),
+        baselined=len(everything) - len(probed) - len(unlisted) - (everywhere - len(findings)),
         problems=tuple(sorted(dict.fromkeys(problems), key=lambda problem: (problem.path, problem.line or 0))),
         files=files,
         rules=rules,

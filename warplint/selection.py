@@ -86,6 +86,18 @@ class RuleSelection:
             found += [finding for finding in matched if finding.rule not in self.ignored_in(finding.location.path)]
         return in_order(found)
 
+    def of_reach(self, findings: Iterable[Finding], asked: tuple[str, ...] | None) -> list[Finding]:
+        """Those of ``findings`` whose reach is asked for, by the command line or the configuration of their file.
+
+        What is wrong with comments has no reach and stays.
+        """
+        kept = []
+        for finding in findings:
+            wanted = asked or self._configurations.nearest(finding.location.path.parent).reach
+            if wanted is None or finding.fact.reach in wanted or finding.fact.kind.endswith("-suppression"):
+                kept.append(finding)
+        return kept
+
     def wanted(self, facts: Iterable[Fact]) -> list[Fact]:
         """Those of ``facts`` that some rule makes a finding of."""
         return [finding.fact for finding in self.findings(facts)]
