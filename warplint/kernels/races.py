@@ -118,8 +118,13 @@ def _is_guarded(trace: Trace, operation: Operation) -> bool:
 def _mentions(trace: Trace, index: int) -> bool:
     """Whether a condition compares with ``==``, or looks at a part of an index."""
     queue = [index]
+    seen: set[int] = set()
     while queue:
-        operation = trace.operations[queue.pop()]
+        current = queue.pop()
+        if current in seen:
+            continue
+        seen.add(current)
+        operation = trace.operations[current]
         if operation.name in _GUARDS or (operation.name == "compare" and operation.detail == "=="):
             return True
         if operation.name in ("load", "call", "unknown"):

@@ -70,8 +70,13 @@ def _leaves(trace: Trace, index: int) -> frozenset[int] | None:
     """The values that one is computed from, by number; None where it is a choice among several."""
     found: set[int] = set()
     queue = [index]
+    seen: set[int] = set()
     while queue:
-        operation = trace.operations[queue.pop()]
+        current = queue.pop()
+        if current in seen:
+            continue
+        seen.add(current)
+        operation = trace.operations[current]
         if operation.name in _CHOSEN:
             return None
         is_leaf = not operation.operands or operation.name in _GIVEN
