@@ -49,7 +49,7 @@ KINDS: Mapping[str, frozenset[str]] = {
     "volume-sampling-mode": frozenset({"what", "function", "reason"}),
     # tapes
     "adjoint-dropped": frozenset({"state", "other"}),
-    "backward-disabled": frozenset({"kernel", "source", "target", "input"}),
+    "backward-disabled": frozenset({"kernel", "level", "source", "target", "input"}),
     "backward-twice": frozenset({"parameter", "loss"}),
     "duplicate-launch": frozenset({"kernel", "array", "retained"}),
     "checker-blind-spot": frozenset({"checker", "kernel", "why"}),

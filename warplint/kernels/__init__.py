@@ -7,6 +7,7 @@ project as long as the project lives.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path as FilePath
 
 from warplint.ir.effects import EffectSummary, KernelUse
@@ -141,7 +142,7 @@ class Analysis:
         if trace is None:
             return None
         active = activity.analyse(self.knowledge, trace, () if role == "kernel" else None)
-        return effect_summary(self.knowledge, trace, active, options.backward)
+        return replace(effect_summary(self.knowledge, trace, active, options.backward), level=options.level)
 
 
 def analysis(project: Project) -> Analysis:
