@@ -50,6 +50,8 @@ class Expressions(Builder):
 
     #: How many calls the expression is an argument of, one in another. A name may stand for anything there.
     arguments_around = 0
+    #: How many `and` and `or` decide whether the expression is evaluated at all.
+    operands_asked = 0
 
     def expr(self, node: ir.Expr) -> int:
         """The operation that holds the value of ``node``."""
@@ -70,7 +72,10 @@ class Expressions(Builder):
         if isinstance(node, ir.Compare):
             return self._compare(node)
         if isinstance(node, ir.Boolean):
-            values = tuple(self.expr(value) for value in node.values)
+            first = self.expr(node.values[0])
+            self.operands_asked += 1
+            values = (first, *(self.expr(value) for value in node.values[1:]))
+            self.operands_asked -= 1
             return self.emit("logic", values, replace(BOOL, exact="bool"), node.span, node.operator)
         if isinstance(node, ir.Conditional):
             return self._conditional(node)
@@ -101,7 +106,8 @@ class Expressions(Builder):
     def _name(self, node: ir.Name) -> int:
         known = self.symbols.get(node.id)
         if known is not None:
-            if self.one_armed.get(node.id) == (known, self.frame) and not any(self.trace.loops(self.frame)):
+            unasked = not self.operands_asked and not any(self.trace.loops(self.frame))
+            if unasked and self.one_armed.get(node.id) == (known, self.frame):
                 self.trace.one_armed.append(node.span)  # in a loop, an earlier round may have set it
             return known
         return self._outer(node)

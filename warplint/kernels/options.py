@@ -129,9 +129,9 @@ class Decorations:
         values: dict[str, object] = {**_DEFAULTS, **self._configured[module]}
         level: Level = "config" if "enable_backward" in self._configured[module] else "default"
         name = own.value if isinstance(own, ir.Constant) and isinstance(own.value, str) else None
-        if name is None:
+        if name is None and self._named[module]:  # it may be one of those
             return {**values, "enable_backward": UNKNOWN, "max_unroll": UNKNOWN}, level
-        given = {} if name == "unique" else self._named[module].get(name, {})
+        given = self._named[module].get(name or "", {}) if name != "unique" else {}
         return {**values, **given}, "module" if "enable_backward" in given else level
 
     def explicit(self, definition: Definition) -> bool:
