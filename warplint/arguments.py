@@ -88,7 +88,7 @@ def check_parser() -> argparse.ArgumentParser:
     )
 
     findings.add_argument(
-        "--reach", type=_reaches, metavar="REACHES", help="only those of taped, library or untaped code (all)"
+        "--reach", type=_reaches, metavar="|".join(REACHES), help="list only these; several with commas (all)"
     )
     findings.add_argument("--exit-zero", action="store_true", help="exit status 0 in spite of findings")
     findings.add_argument("--no-ignores", action="store_true", help="also list what comments suppress")

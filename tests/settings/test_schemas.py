@@ -56,6 +56,7 @@ SAMPLES: dict[str, tuple[object, object]] = {  # a good value and a bad one
     "warp-version": ("1.16.0", "1.x"),
     "probe": (False, "no"),
     "device": ("cuda:0", "gpu"),
+    "reach": (["taped", "library"], ["everywhere"]),
     "fail-on": ("never", "none"),
 }
 
