@@ -95,7 +95,7 @@ class Launching:
         for decorator in decorators:
             reason = self._conflict(decorator, host)
             if reason is not None:
-                question = {"ask": "options", "kernel": node.name}
+                question: dict[str, object] = {"ask": "options", "options": ", ".join(_written(decorator))}
                 attributes = {"what": "options", "reason": reason}
                 yield self._fact("option-conflict", host, decorator.span, definition, attributes, question)
 
@@ -341,6 +341,18 @@ def _refused(name: str, wanted: Type, given: Type) -> str | None:
     if wanted.kind == "int" and given.kind == "float":
         return f"`{name}` is {spelled(wanted)}, and {spelled(given)} is passed"
     return None
+
+
+def _written(decorator: ir.Call) -> Iterator[str]:
+    """The options of a decorator that are written out, as source text."""
+    for keyword in decorator.keywords:
+        value = keyword.value
+        if isinstance(value, ir.Constant):
+            yield f"{keyword.name}={value.value!r}"
+        elif isinstance(value, ir.Dict):
+            pairs = zip(value.keys, value.values, strict=True)
+            plain = {k.value: v.value for k, v in pairs if isinstance(k, ir.Constant) and isinstance(v, ir.Constant)}
+            yield f"{keyword.name}={plain!r}"
 
 
 def _as_json(type_: Type) -> dict[str, object] | None:

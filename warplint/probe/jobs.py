@@ -15,7 +15,7 @@ from warplint.probe.slices import Refused, Slice, Slicer
 from warplint.source.project import Project
 
 #: Questions whose answer needs the kernel itself.
-_ABOUT_KERNELS = ("launch", "jacobian", "options")
+_ABOUT_KERNELS = ("launch", "jacobian")
 #: How many calling kernels are tried when a func alone could not be decided.
 _CALLERS = 2
 #: A func that was decided alone is also looked at through its callers where the script has at most so many lines: it

@@ -82,6 +82,15 @@ def world(volume: wp.uint64, at: wp.array(dtype=wp.vec3), out: wp.array(dtype=fl
     slope[i] = s
 """
 
+_DECORATED = """
+import warp as wp
+
+
+@wp.kernel(OPTIONS)
+def asked(x: float):
+    pass
+"""
+
 _INDICES = """
 import warp as wp
 
@@ -204,7 +213,7 @@ def _argument(one: Json, module: ModuleType) -> Any:
 
 def _options(asked: Json, load: Load, scratch: Path) -> Json:
     try:
-        load()
+        _made(_DECORATED.replace("OPTIONS", asked["options"]), scratch)
     except DoesNotCompile as error:
         return _confirmed(str(error))
     return _refuted("Warp takes the options")
