@@ -323,19 +323,10 @@ def main() -> None:
             entry_for_name["lacking"].append([tokens, [one.position]])
         elif one.position not in positions:
             positions.append(one.position)
-    # what else a kernel may mean by ``wp.name``
-    names = sorted(name for name in dir(wp) if not name.startswith("_") and name not in table)
     document = {"warp": wp.__version__, "functions": table}
     lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(entry)}" for name, entry in table.items())
     output.write_text(
-        '{\n "warp": '
-        + json.dumps(document["warp"])
-        + ',\n "names": '
-        + json.dumps(names)
-        + ',\n "functions": {\n'
-        + lines
-        + "\n }\n}\n",
-        encoding="utf-8",
+        '{\n "warp": ' + json.dumps(document["warp"]) + ',\n "functions": {\n' + lines + "\n }\n}\n", encoding="utf-8"
     )
 
 
