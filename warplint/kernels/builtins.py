@@ -96,26 +96,11 @@ _FLAT = frozenset({"int", "compare", "floordiv"})
 
 
 @cache
-def _document() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(Path(__file__).with_name("builtins.json").read_text(encoding="utf-8"))
-    return found
-
-
-@cache
 def _table() -> dict[str, Any]:
-    functions: dict[str, Any] = _document()["functions"]
+    functions: dict[str, Any] = json.loads(Path(__file__).with_name("builtins.json").read_text(encoding="utf-8"))[
+        "functions"
+    ]
     return functions
-
-
-def version() -> tuple[int, int]:
-    """The version of Warp that the table is of."""
-    major, minor = _document()["warp"].split(".")[:2]
-    return int(major), int(minor)
-
-
-def named(name: str) -> bool:
-    """Whether that version has anything called ``wp.name``."""
-    return known(name) or name in _document()["names"]
 
 
 def known(name: str) -> bool:

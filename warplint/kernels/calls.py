@@ -160,12 +160,6 @@ class Calls(Expressions):
         if constructed is not None:
             return constructed
         if not builtins.known(name):
-            if (
-                full == f"warp.{name}"
-                and not builtins.named(name)
-                and self.knowledge.warp_version == builtins.version()
-            ):
-                self.refuse(node.func.span, "attribute", f"Warp has no function `{name}`")
             return self._opaque_call(node)
         arguments = self._arguments(node, builtins.parameters(name))
         self._check_builtin(node, name, arguments)

@@ -61,7 +61,11 @@ def _may_be_negative(evaluator: Evaluator, place: Place, operation: Operation) -
     if leaves is None:
         return False
     for frame in trace.around(operation.frame):
-        if frame.condition is not None and not leaves.isdisjoint(_leaves(trace, frame.condition) or leaves):
+        if frame.condition is None:
+            continue
+        asked = _leaves(trace, frame.condition)
+        # the counter of an unrolled loop is a constant, and a condition may still be about it
+        if not leaves or not asked or not leaves.isdisjoint(asked):
             return False
     return True
 
