@@ -38,10 +38,8 @@ class Relevant:
             yield from found
             return
         for region in found:
-            explicit = _EXPLICIT.search(module.text, region.start, region.end)
-            if explicit or _CONTRACT.search(module.text, region.start, region.end):
-                yield region
-            elif any(region.line <= line <= region.end_line for line in self._asked_for(module)):
+            told = any(pattern.search(module.text, region.start, region.end) for pattern in (_EXPLICIT, _CONTRACT))
+            if told or any(region.line <= line <= region.end_line for line in self._asked_for(module)):
                 yield region
 
     def is_asked_for(self, func: Definition) -> bool:
