@@ -27,7 +27,7 @@ _MARK = re.compile(r"# (expect|ok|todo-expect|todo-ok): (WP\d+(?:, *WP\d+)*)")
 Places = set[tuple[str, int, str]]
 
 
-@pytest.fixture(scope="module", params=["kernels", "programs"])
+@pytest.fixture(scope="module", params=["kernels", "programs", "contracts"])
 def folder(request: pytest.FixtureRequest) -> Path:
     return FIXTURES / str(request.param)
 
@@ -53,7 +53,11 @@ def findings(folder: Path) -> Places:
     facts = [fact for analysis in analyses for fact in analysis.facts]
     for fact in facts:
         assert set(fact.attributes) == KINDS[fact.kind], fact.kind
-    reported = matcher.findings(facts, frozenset(RULES))
+    # Kernels that are written for one contract are not marked for what is wrong with their adjoints, nor the other way
+    # round. Which adjoints no tape reaches is nothing wrong.
+    contracts = {rule for rule in RULES if rule.startswith("WP7")}
+    rules = {"contracts": contracts, "kernels": RULES - contracts}.get(folder.name, RULES - {"WP711"})
+    reported = matcher.findings(facts, frozenset(rules))
     assert [finding.message for finding in reported if "``" in finding.message] == [], "quoted twice"
     return {
         (str(finding.location.path.relative_to(folder)), finding.location.span.line, finding.rule)

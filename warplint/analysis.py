@@ -25,6 +25,7 @@ PARALLEL_FROM = 32
 Wanted = Callable[[Sequence[Fact]], Sequence[Fact]]
 
 # What the text of a file says that has a part in tapes, unless everything comes from other modules of the project.
+_LAUNCHES = re.compile(r"\blaunch\s*\(|\bkernel\s*\(|autograd")
 _HOSTS = re.compile(r"warp|Tape")
 
 
@@ -120,7 +121,8 @@ def tape_facts(linted: Linted, path: Path) -> FileAnalysis:
 
     def facts(project: Project, module: Module) -> _Found:
         host = tapes.TapeAnalysis(project, partial(kernels.effects, project))
-        found = linted.wanted(tuple(host.module(module)))
+        launched = kernels.launches(project, module) if _LAUNCHES.search(module.text) else ()
+        found = linted.wanted((*host.module(module), *launched))
         return found, host.uses, _Followed(tuple(host.exhausted), host.runs, host.steps, host.BUDGET)
 
     return _guarded(linted, path, facts)

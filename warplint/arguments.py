@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from warplint import __version__
-from warplint.settings.keys import DEVICE, FAIL_ON, SEVERITIES
+from warplint.settings.keys import DEVICE, FAIL_ON, REACHES, SEVERITIES
 from warplint.settings.options import COLORS, OUTPUT_FORMATS, STDIN, AuditOptions, Color, Options, Selectors
 
 #: The commands besides ``check``, which needs not be named, and what each is for.
@@ -89,6 +89,9 @@ def check_parser() -> argparse.ArgumentParser:
         "--fail-on", choices=FAIL_ON, metavar=f"{levels}|never", help="exit status 1 for these and worse (warning)"
     )
 
+    findings.add_argument(
+        "--reach", type=_reaches, metavar="|".join(REACHES), help="list only these; several with commas (all)"
+    )
     findings.add_argument("--exit-zero", action="store_true", help="exit status 0 in spite of findings")
     findings.add_argument("--no-ignores", action="store_true", help="also list what comments suppress")
     findings.add_argument("--add-ignore", type=_reason, metavar="REASON", help="write such comments for what is listed")
@@ -153,6 +156,8 @@ def options(arguments: Sequence[str]) -> Options:
         parser.error("--diff goes with neither --add-ignore nor --write-baseline")
     if given.unsafe_fixes and not (given.fix or given.diff):
         parser.error("--unsafe-fixes goes with --fix or --diff")
+    if given.write_baseline and given.reach is not None:
+        parser.error("--write-baseline does not go with --reach: a baseline counts all that is found")
     if given.write_baseline and (given.baseline is None or STDIN in paths):
         parser.error("--write-baseline goes with --baseline FILE, and not with standard input")
     if given.stdin_filename is not None and os.path.isdir(given.stdin_filename):
@@ -198,6 +203,7 @@ def options(arguments: Sequence[str]) -> Options:
         write_baseline=given.write_baseline,
         min_severity=given.min_severity,
         fail_on=given.fail_on,
+        reach=given.reach,
         output_format=given.output_format,
         outputs=tuple(given.output),
         color=given.color,
@@ -407,6 +413,14 @@ def _output(text: str) -> tuple[str, str]:
 
 def _patterns(text: str) -> list[str]:
     return [pattern for pattern in text.split(",") if pattern.strip()]
+
+
+def _reaches(text: str) -> tuple[str, ...]:
+    words = tuple(word.strip() for word in text.split(","))
+    for word in words:
+        if word not in REACHES:
+            raise argparse.ArgumentTypeError(f"{word!r} is none of {', '.join(REACHES)}; several are joined by commas")
+    return words
 
 
 def _device(text: str) -> str:

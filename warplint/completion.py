@@ -28,9 +28,9 @@ def _bash(parsers: Mapping[str, argparse.ArgumentParser], commands: Mapping[str,
     yield '  case "$command $before" in'
     for name, parser in parsers.items():
         for action in _options(parser):
-            if action.choices is not None:
+            if _choices(action):
                 patterns = "|".join(f'"{name} {option}"' for option in action.option_strings)
-                choices = " ".join(map(str, action.choices))
+                choices = " ".join(_choices(action))
                 yield f'    {patterns}) COMPREPLY=($(compgen -W "{choices}" -- "$word")); return ;;'
     yield "  esac"
     yield '  case "$command" in'
@@ -58,8 +58,8 @@ def _fish(parsers: Mapping[str, argparse.ArgumentParser], commands: Mapping[str,
             parts = [f"complete -c warplint -n {_quoted(condition)}"]
             for option in action.option_strings:
                 parts.append(f"-l {option[2:]}" if option.startswith("--") else f"-s {option[1:]}")
-            if action.choices is not None:
-                parts.append(f"-x -a {_quoted(' '.join(map(str, action.choices)))}")
+            if _choices(action):
+                parts.append(f"-x -a {_quoted(' '.join(_choices(action)))}")
             elif action.nargs != 0:
                 parts.append("-r")
             parts.append(f"-d {_quoted(action.help or '')}")
@@ -68,6 +68,13 @@ def _fish(parsers: Mapping[str, argparse.ArgumentParser], commands: Mapping[str,
 
 def _options(parser: argparse.ArgumentParser) -> list[argparse.Action]:
     return [action for action in parser._actions if action.option_strings]
+
+
+def _choices(action: argparse.Action) -> list[str]:
+    """What an option takes: as declared, or as its usage line says where several may be joined."""
+    if action.choices is not None:
+        return [str(choice) for choice in action.choices]
+    return action.metavar.split("|") if isinstance(action.metavar, str) and "|" in action.metavar else []
 
 
 def _quoted(text: str) -> str:

@@ -102,6 +102,18 @@ class RuleSelection:
                 found.append(state_of(place, "*.yaml"))
         return found
 
+    def of_reach(self, findings: Iterable[Finding], asked: tuple[str, ...] | None) -> list[Finding]:
+        """Those of ``findings`` whose reach is asked for, by the command line or the configuration of their file.
+
+        What is wrong with comments has no reach and stays.
+        """
+        kept = []
+        for finding in findings:
+            wanted = asked or self._configurations.nearest(finding.location.path.parent).reach
+            if wanted is None or finding.fact.reach in wanted or finding.fact.kind.endswith("-suppression"):
+                kept.append(finding)
+        return kept
+
     def wanted(self, facts: Iterable[Fact]) -> list[Fact]:
         """Those of ``facts`` that some rule makes a finding of."""
         return [finding.fact for finding in self.findings(facts)]

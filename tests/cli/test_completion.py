@@ -43,6 +43,7 @@ class TestBash:
     def test_values(self, completed) -> None:  # type: ignore[no-untyped-def]
         assert set(completed("warplint", "--output-format", "")) == set(OUTPUT_FORMATS)
         assert completed("warplint", "check", "--fail-on", "ne") == ["never"]
+        assert set(completed("warplint", "--reach", "")) == {"taped", "library", "untaped"}
 
     def test_commands_and_their_options(self, completed) -> None:  # type: ignore[no-untyped-def]
         assert set(COMMANDS) <= set(completed("warplint", ""))

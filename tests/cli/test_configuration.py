@@ -42,6 +42,71 @@ def test_what_a_run_fails_on(
     assert (hits(done), done.returncode) == ([LIGHT, PLAN], status)
 
 
+REACHED = """
+import warp as wp
+
+
+@wp.kernel
+def on_tape(x: wp.array(dtype=float), out: wp.array(dtype=float)):
+    i = wp.tid()
+    out[i] *= x[i]
+
+
+@wp.kernel
+def off_tape(x: wp.array(dtype=float), out: wp.array(dtype=float)):
+    i = wp.tid()
+    out[i] *= x[i]
+
+
+@wp.kernel
+def nowhere(x: wp.array(dtype=float), out: wp.array(dtype=float)):
+    i = wp.tid()
+    out[i] *= x[i]
+
+
+def slope(start):
+    x = wp.array(start, dtype=float, requires_grad=True)
+    out = wp.ones_like(x)
+    tape = wp.Tape()
+    with tape:
+        wp.launch(on_tape, dim=len(start), inputs=[x], outputs=[out])
+    tape.backward(grads={out: wp.ones_like(out)})
+    wp.launch(off_tape, dim=len(start), inputs=[x], outputs=[out])
+    return x.grad.numpy()
+"""
+_REACHED = {"taped": 8, "untaped": 14, "library": 20}
+
+
+@pytest.mark.parametrize(
+    ("configured", "given", "reaches"),
+    [
+        (None, None, ("taped", "untaped", "library")),
+        (None, "taped", ("taped",)),
+        (None, "library,untaped", ("untaped", "library")),
+        (["untaped"], None, ("untaped",)),
+        (["untaped"], "library", ("library",)),
+    ],
+)
+def test_reach(
+    tmp_path: Path, lint: Command, configured: list[str] | None, given: str | None, reaches: tuple[str, ...]
+) -> None:
+    (tmp_path / "reached.py").write_text(REACHED)
+    if configured is not None:
+        (tmp_path / "warplint.toml").write_text(f"reach = {json.dumps(configured)}\n")
+    asked = [] if given is None else ["--reach", given]
+    done = lint("--select", "WP101", "--min-severity", "info", *asked, str(tmp_path / "reached.py"))
+    lines = [int(line.split(":")[1]) for line in done.stdout.splitlines() if "WP101" in line]
+    assert lines == [_REACHED[reach] for reach in reaches]
+    for reach in reaches:
+        assert (f", {reach}]" in done.stdout) == (reach != "taped")
+
+
+def test_a_reach_that_there_is_not(lint: Command) -> None:
+    done = lint("--reach", "taped,everywhere", ".")
+    assert done.returncode == 2
+    assert "'everywhere' is none of taped, library, untaped" in done.stderr
+
+
 def test_per_file_ignores(project: Path, lint: Command) -> None:
     (project / "warplint.toml").write_text('per-file-ignores = { "sub/" = ["lost-value"], "light.py" = ["WP5"] }\n')
     assert hits(lint(".")) == [LIGHT]

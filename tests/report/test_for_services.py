@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -29,8 +30,14 @@ class TestGitHub:
         (line,) = github.render(report(found, sources=[source]))
         assert line == (
             "::error title=warplint (WP104 loop-carried-value),file=sub/a%2Cb.py,line=2,endLine=2,col=1,endColumn=10"
-            "::`p` is lost%0Aconfirmed: 100%25 wrong%0Areally"
+            "::`p` is lost%0Aconfirmed: 100%25 wrong%0Areally; reach: taped"
         )
+
+    def test_whose_code_it_is(self, source: Source) -> None:
+        found = finding(source.place("p = p * x"))
+        found = replace(found, fact=replace(found.fact, reach="library"))
+        for format_ in (github, gitlab, junit, markdown):
+            assert "reach: library" in "\n".join(format_.render(report(found, sources=[source])))
 
     def test_columns_are_for_one_line_only(self, source: Source) -> None:
         (line,) = github.render(report(finding(source.place("(p\n  + 1)")), sources=[source]))

@@ -26,7 +26,7 @@ def test_every_key(tmp_path: Path) -> None:
         'extend = "base.toml"\n'
         'select = ["WP1", "severed-chain"]\nextend-select = ["WP501"]\nignore = ["WP104"]\n'
         'exclude = ["old/"]\nextend-exclude = ["older/"]\nextend-rules = ["."]\nsrc = ["."]\n'
-        'probe = false\ndevice = "cuda:1"\nfail-on = "error"\nwarp-version = "1.16"\n'
+        'probe = false\ndevice = "cuda:1"\nfail-on = "error"\nreach = ["taped"]\nwarp-version = "1.16"\n'
         "probe-import = true\nprobe-native = false\n"
         '[tool.warplint.per-file-ignores]\n"a.py" = ["WP2"]\n[tool.warplint.severity]\nWP104 = "info"\n'
     )
@@ -39,6 +39,7 @@ def test_every_key(tmp_path: Path) -> None:
     assert len(found.excludes) == 2
     assert (found.probe, found.device, found.fail_on, found.warp_version) == (False, "cuda:1", "error", "1.16")
     assert (found.probe_import, found.probe_native) == (True, False)
+    assert found.reach == ("taped",)
     assert found.folders("extend-rules") == found.folders("src") == (tmp_path,)
     assert (found.ignored_in(tmp_path / "a.py"), found.ignored_in(tmp_path / "b.py")) == (("WP2",), ())
     assert found.severities == ({"WP104": "info"},)

@@ -58,6 +58,7 @@ SAMPLES: dict[str, tuple[object, object]] = {  # a good value and a bad one
     "device": ("cuda:0", "gpu"),
     "probe-import": (True, "yes"),
     "probe-native": (False, 0),
+    "reach": (["taped", "library"], ["everywhere"]),
     "fail-on": ("never", "none"),
 }
 

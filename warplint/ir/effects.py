@@ -63,7 +63,8 @@ class EffectSummary:
     ``needs`` holds (source, wanted) pairs of paths: the derivative with respect to source's elements is computed from
     the values that wanted's elements have when the reverse sweep comes by.
     ``rows`` are there for arrays of several dimensions all of whose rows arguments name.
-    ``backward`` is False where the kernel is compiled without an adjoint, None where that is not known.
+    ``backward`` is False where the kernel is compiled without an adjoint, None where that is not known; ``level`` says
+    what switches it: ``kernel``, ``module``, ``config`` or ``default``.
     ``complete`` is False when something in the body could not be followed; absences then prove nothing.
     """
 
@@ -74,6 +75,7 @@ class EffectSummary:
     complete: bool
     needs: frozenset[tuple[Path, Path]] = frozenset()
     rows: tuple[Rows, ...] = ()
+    level: str = "default"
 
     def effect(self, path: Path) -> Effect | None:
         """The effect on the array at ``path``, None if nothing was seen to touch it."""

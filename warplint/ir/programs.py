@@ -176,8 +176,11 @@ Operation = Union[Allocate, Launch, Copy, Compute, Fill, TapeBegin, TapeEnd, Bac
 #: ``chain``: the gradient with the program as it is and with ``flagged`` allocations given ``requires_grad=True``.
 #: ``finite-adjoint``: whether the gradient is finite where the result is. ``zero-adjoint``: an input moves the result,
 #: and the tape says that it does not. ``replay``: whether ``backward()`` changes what arrays hold. ``compile``: whether
-#: Warp refuses the definitions.
-Check = Literal["gradient", "finite-adjoint", "zero-adjoint", "replay", "horizon", "chain", "compile"]
+#: Warp refuses the definitions. ``answer``: what one small launch says to the program's question. ``order``: whether
+#: the result depends on the order in which the threads run.
+Check = Literal[
+    "gradient", "finite-adjoint", "zero-adjoint", "replay", "horizon", "chain", "compile", "answer", "order"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,12 +189,14 @@ class KernelProgram:
 
     When the flagged code is in a func, ``kernel`` may be the func itself: the probe then writes a kernel around it,
     or launches one of ``callers`` (kernels that call it), nearest first.
-    ``flagged`` are the places whose execution makes a comparison count.
+    ``flagged`` are the places whose execution makes a comparison count. ``question`` is what the check ``answer``
+    answers, as JSON text: ``ask`` (see ``warplint.probe.worker.questions``), and what that is about.
     """
 
     kernel: DefinitionRef
     flagged: tuple[Location, ...]
     callers: tuple[DefinitionRef, ...] = ()
+    question: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ project as long as the project lives.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path as FilePath
 
 from warplint.ir.effects import EffectSummary, KernelUse
@@ -15,9 +16,11 @@ from warplint.kernels import absent, activity
 from warplint.kernels.adjoint_facts import AdjointFacts, declared
 from warplint.kernels.callers import Callers
 from warplint.kernels.constants import Closure
+from warplint.kernels.contracts import Contracts, unreached
 from warplint.kernels.execute import execute
 from warplint.kernels.facts import Facts
 from warplint.kernels.knowledge import WARP_VERSION, Knowledge
+from warplint.kernels.launching import Launching
 from warplint.kernels.numeric import Place
 from warplint.kernels.options import Options
 from warplint.kernels.relevant import Relevant
@@ -51,6 +54,7 @@ class Analysis:
                 role = self.knowledge.decorations.role(definition)
                 if role in ("kernel", "func"):
                     yield from self._definition(definition, role == "kernel")
+                    yield from self._contracts(definition)
                 elif role in ("func_grad", "func_replay"):
                     yield from declared(self.knowledge, self.callers, definition, role)
 
@@ -67,6 +71,16 @@ class Analysis:
                 if key not in seen:
                     seen.add(key)
                     yield fact
+
+    def _contracts(self, definition: Definition) -> Iterator[Fact]:
+        """What the compiler refuses in a kernel or func, or treats otherwise, whether it has an adjoint or not."""
+        use = self.knowledge.uses.get((definition.module.path, definition.qualname))
+        if use is not None and not use.taped and self.knowledge.decorations.options(definition).backward is True:
+            yield unreached(definition)
+        for closure in self.knowledge.factories.closures(definition)[:1]:
+            trace = execute(self.knowledge, definition, closure)
+            if trace is not None:
+                yield from Contracts(self.knowledge, trace, closure).all()
 
     def _closed(self, definition: Definition, kernel: bool, closure: Closure, options: Options) -> Iterator[Fact]:
         if not kernel and options.backward is not True and not self._relevant.is_asked_for(definition):
@@ -133,7 +147,7 @@ class Analysis:
         if trace is None:
             return None
         active = activity.analyse(self.knowledge, trace, () if role == "kernel" else None)
-        return effect_summary(self.knowledge, trace, active, options.backward)
+        return replace(effect_summary(self.knowledge, trace, active, options.backward), level=options.level)
 
 
 def analysis(project: Project) -> Analysis:
@@ -157,6 +171,11 @@ def analyse(
     found = analysis(project)
     found.knowledge.uses = uses or {}
     return found.module(module, only)
+
+
+def launches(project: Project, module: Module) -> Iterable[Fact]:
+    """The facts about what a module launches kernels with, and which options they have."""
+    return Launching(analysis(project).knowledge).facts(module)
 
 
 def relevant_regions(project: Project, module: Module) -> Iterable[Region]:

@@ -8,7 +8,7 @@ from warplint.kernels.constants import Closure
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.options import Options
 from warplint.kernels.text import source
-from warplint.kernels.trace import Frame, FrameKind, Operation, Trace
+from warplint.kernels.trace import Frame, FrameKind, Operation, Refusal, Trace
 from warplint.kernels.types import BOOL, FLOAT, INT, UNKNOWN_TYPE, Type
 from warplint.source.project import UNKNOWN, Definition
 
@@ -41,6 +41,8 @@ class Builder:
         self.symbols: dict[str, int] = {}
         self.frame = 0
         self._numbers: dict[object, int] = {}
+        #: Locals that only one arm of a branch has set: their values, and the frame around the branch.
+        self.one_armed: dict[str, tuple[int, int]] = {}
         #: Grows with everything that may change an array: equal loads are equal only in between.
         self._epoch = 0
         self._epochs = 0
@@ -99,6 +101,11 @@ class Builder:
     def unknown(self, span: Span, operands: tuple[int, ...] = (), type_: Type = UNKNOWN_TYPE) -> int:
         """Something that the analysis does not follow."""
         return self.emit("unknown", operands, type_, span)
+
+    def refuse(self, span: Span, what: str, reason: str | None) -> None:
+        """Notes what the compiler refuses; a reason of None is no refusal."""
+        if reason is not None:
+            self.trace.refusals.append(Refusal(span, what, reason))
 
     def incomplete(self) -> None:
         """Notes that an effect may have been missed."""

@@ -6,6 +6,7 @@ The table comes from ``tools/builtins.py``. Kept by hand is only what cannot be 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -111,6 +112,23 @@ def parameters(name: str) -> tuple[str, ...]:
     """The names of the built-in's parameters, from its longest overload."""
     entry = _table().get(name)
     return tuple(entry["parameters"]) if entry else ()
+
+
+def counts(name: str) -> frozenset[int]:
+    """How many parameters the overloads of the built-in have; empty where some take any number, or it is not known."""
+    entry = _table().get(name)
+    if entry is None or any(tokens[:1] == ["*"] or "tuple" in tokens for tokens, _ in entry["overloads"]):
+        return frozenset()
+    return frozenset(len(tokens) for tokens, _ in entry["overloads"])
+
+
+def takes(name: str, arguments: tuple[Type, ...]) -> bool:
+    """Whether some overload of a known built-in takes arguments of these types, the last of its parameters left out."""
+    return any(
+        len(tokens) >= len(arguments)
+        and all(_matches(expected, given) for expected, given in zip(tokens, arguments, strict=False))
+        for tokens, _ in _table()[name]["overloads"]
+    )
 
 
 def differentiable(name: str) -> bool:
@@ -243,6 +261,12 @@ def _is(token: str, type_: Type) -> bool:
 
 def arithmetic(name: str, left: Type, right: Type) -> Type:
     """The type of ``left`` operator ``right``; ``name`` is ``add``, ``sub``, ``mul``, ``div``, ..."""
+    found = _arithmetic(name, left, right)
+    # Warp wants one scalar type on both sides
+    return replace(found, exact=left.exact if left.exact == right.exact else None)
+
+
+def _arithmetic(name: str, left: Type, right: Type) -> Type:
     kinds = (left.kind, right.kind)
     if "tile" in kinds:
         return left if left.kind == "tile" else right
@@ -269,8 +293,21 @@ def arithmetic(name: str, left: Type, right: Type) -> Type:
     return INT if left.is_integer and right.is_integer else UNKNOWN_TYPE
 
 
+# What these return depends on an argument that is a type, or is of one scalar type whatever their arguments are.
+_OF_THEIR_OWN = ("volume_", "texture_", "tile", "rand", "hash_", "mesh_", "atomic_")
+
+
 def result(name: str, arguments: tuple[Type, ...]) -> Type:
     """The type of a call of a built-in; a tuple type where it returns several values."""
+    found = _result_type(name, arguments)
+    if found.kind != "float" and not found.is_composite:
+        return replace(found, exact="int32") if name == "tid" and found.kind == "int" else found
+    scalars = {given.exact for given in arguments if given.scalar == "float" or given.kind == "float"}
+    exact = scalars.pop() if len(scalars) == 1 and found.scalar != "int" else None
+    return found if name.startswith(_OF_THEIR_OWN) else replace(found, exact=exact)
+
+
+def _result_type(name: str, arguments: tuple[Type, ...]) -> Type:
     if name in ("where", "select") and len(arguments) == 3:
         return arguments[1] if arguments[1].kind != "unknown" else arguments[2]
     if name in ("copy", "pos", "neg", "lerp", "ref") and arguments:
@@ -282,7 +319,8 @@ def result(name: str, arguments: tuple[Type, ...]) -> Type:
     entry = _table().get(name)
     if entry is None:
         return UNKNOWN_TYPE
-    for tokens, token in entry["overloads"]:
+    # An overload with as many parameters comes first: the others leave out those that have defaults.
+    for tokens, token in sorted(entry["overloads"], key=lambda pair: len(pair[0]) != len(arguments)):
         if tokens[:1] == ["*"] or len(tokens) < len(arguments):
             continue
         if all(_matches(expected, given) for expected, given in zip(tokens, arguments, strict=False)):

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from warplint.ir import syntax as ir
-from warplint.kernels import builtins
+from warplint.kernels import builtins, refusals, untranslated, volumes
 from warplint.kernels.expressions import Expressions
-from warplint.kernels.trace import Opaque, Write
+from warplint.kernels.trace import Opaque, Sampling, Write
 from warplint.kernels.types import (
-    BOOL,
     FLOAT,
     GENERIC,
     HANDLE,
@@ -23,6 +22,7 @@ from warplint.kernels.types import (
     named,
     vector,
 )
+from warplint.source.bindings import bound_names
 from warplint.source.project import UNKNOWN, Definition, External, ParameterRef, Value
 
 _ACCUMULATING = {"atomic_add": "+=", "atomic_sub": "-="}
@@ -34,15 +34,21 @@ _INTEGER_CASTS = {"int", "int8", "uint8", "int16", "uint16", "int32", "uint32", 
 class Calls(Expressions):
     """Evaluates calls."""
 
+    #: What the arguments of the call looked at last came to.
+    _evaluated: dict[int, int] = {}
+
     def call(self, node: ir.Call) -> int:
         """A call: a built-in, a constructor, a func, or something that is not followed."""
         callee = node.func
-        type_ = self._type_expression(callee)
+        type_ = self.type_expression(callee)
         if type_ is not None:
             return self._construct(node, type_)
         if isinstance(callee, ir.Name) and callee.id in self.symbols:
             return self._opaque_call(node)
         if isinstance(callee, ir.Attribute) and self._rooted_in_local(callee):
+            owner = self.type_of(self.expr(callee.value))
+            if owner.kind in ("array", "float", "int", "str") or owner.is_composite:
+                self.refuse(callee.span, "attribute", f"a {refusals.spelled(owner)} has no methods in a kernel")
             return self._opaque_call(node)
         if isinstance(callee, ir.Call):
             return self._derivative(node, callee)
@@ -63,8 +69,12 @@ class Calls(Expressions):
         return self._opaque_call(node)
 
     def _arguments(self, node: ir.Call, names: tuple[str, ...] = ()) -> tuple[int, ...]:
+        self.arguments_around += 1
         values = [self.expr(argument) for argument in node.args]
         named_values = {keyword.name: self.expr(keyword.value) for keyword in node.keywords}
+        self.arguments_around -= 1
+        self._evaluated = dict(zip(map(id, node.args), values, strict=True))
+        self._evaluated |= {id(keyword.value): named_values[keyword.name] for keyword in node.keywords}
         for name in names[len(values) :]:
             if name not in named_values:
                 break
@@ -85,12 +95,12 @@ class Calls(Expressions):
         type_ = self.type_of(arguments[0]) if len(arguments) == 1 else UNKNOWN_TYPE
         return self.emit("unknown", arguments, type_, node.span, Opaque("grad", self.text(inner.args[0])))
 
-    def _type_expression(self, callee: ir.Expr) -> Type | None:
+    def type_expression(self, callee: ir.Expr) -> Type | None:
         """The type that ``x.dtype`` or ``type(x[0])`` stands for, None for anything else or an unknown type."""
         if isinstance(callee, ir.Attribute) and callee.attr == "dtype" and self._rooted_in_local(callee):
             owner = self.type_of(self.expr(callee.value))
             if owner.is_composite:
-                found = INT if owner.scalar == "int" else FLOAT
+                found = replace(INT if owner.scalar == "int" else FLOAT, exact=owner.exact)
             else:
                 found = owner.element or UNKNOWN_TYPE if owner.kind in ("array", "tile") else owner
         elif isinstance(callee, ir.Call) and len(callee.args) == 1:
@@ -110,14 +120,22 @@ class Calls(Expressions):
             *(self.expr(argument) for argument in node.args),
             *(self.expr(keyword.value) for keyword in keep),
         )
+        if type_.kind == "vec" and type_.shape and not any(isinstance(argument, ir.Starred) for argument in node.args):
+            numbers = all(self.type_of(part).kind in ("float", "int") for part in parts)
+            if numbers and len(parts) not in (0, 1, *type_.shape) and len(parts) == len(node.args):
+                reason = f"{len(parts)} components for a {refusals.spelled(type_)}"
+                self.refuse(node.span, "arguments", reason)
         return self.emit("construct", parts, type_, node.span)
 
     def _external(self, node: ir.Call, full: str) -> int:
         if full.startswith("warp."):
             name = full.rpartition(".")[2]
+            if name == "tid" and self.knowledge.decorations.role(self.definition) == "func":
+                self.refuse(node.span, "tid-in-func", "`wp.tid()` is for kernels alone: pass the index")
         elif full in ("range", "min", "max", "abs", "len", "print", "int", "float", "bool", "pow", "round"):
             name = full
         else:
+            self._check_foreign(node, full)
             return self._opaque_call(node)
         if name == "static":
             value = self.knowledge.constants.evaluate(
@@ -128,10 +146,11 @@ class Calls(Expressions):
             return self._len(node)
         if name in _CASTS:
             parts = self._arguments(node)
-            return self.emit("float", parts[:1], FLOAT, node.span) if parts else self.constant(0.0, node.span)
+            type_ = named(name) or FLOAT
+            return self.emit("float", parts[:1], type_, node.span) if parts else self.constant(0.0, node.span)
         if name in _INTEGER_CASTS:
             parts = self._arguments(node)
-            type_ = BOOL if name == "bool" else INT
+            type_ = named(name) or INT
             return self.emit("int", parts[:1], type_, node.span, name) if parts else self.constant(0, node.span)
         if name in ("zeros", "empty", "ones", "full"):
             return self._scratch(node, name)
@@ -142,11 +161,54 @@ class Calls(Expressions):
             return constructed
         if not builtins.known(name):
             return self._opaque_call(node)
-        value = self.builtin(name, self._arguments(node, builtins.parameters(name)), node)
+        arguments = self._arguments(node, builtins.parameters(name))
+        self._check_builtin(node, name, arguments)
+        value = self.builtin(name, arguments, node)
+        if full == "round":
+            self.trace.operations[value].detail = "python"
         state = self.drawn_from(node)
         if state in self.symbols:
             self.symbols[state] = self.emit("drawn", (self.symbols[state],), HANDLE, node.span, name, state)
         return value
+
+    def _check_foreign(self, node: ir.Call, full: str) -> None:
+        """Refuses functions of Python, ``math`` and numpy for which Warp has none of the same name."""
+        module, _, name = full.rpartition(".")
+        foreign = full in untranslated.FUNCTIONS or (module in ("math", "numpy") and not builtins.known(name))
+        if foreign:
+            self.refuse(node.func.span, "python-function", f"Warp has no function for `{full}`")
+
+    def _check_builtin(self, node: ir.Call, name: str, arguments: tuple[int, ...]) -> None:
+        """Refuses arguments that a built-in does not take. A user's func of its name could be an overload of it."""
+        if any(isinstance(argument, ir.Starred) for argument in node.args) or self.module.bindings(name):
+            return
+        keywords = frozenset(str(keyword.name) for keyword in node.keywords)
+        if name.startswith("atomic_"):
+            self._check_atomic(node, arguments)
+        elif name.startswith("volume_sample"):
+            given = dict(zip(builtins.parameters(name), arguments, strict=False))
+            dtype = volumes.value_type(
+                name,
+                {parameter: self.type_of(value) for parameter, value in given.items()},
+                self._typed(node, name) if "dtype" in builtins.parameters(name) else None,
+            )
+            types = {parameter: self.type_of(value) for parameter, value in given.items()}
+            self.refuse(node.span, *volumes.refused(types, dtype))
+            mode = node.keyword("sampling_mode") or (node.args[2] if len(node.args) > 2 else None)
+            spelled = self.project.external(self.module, mode, self.definition.scope) if mode is not None else None
+            sampled = (len(self.trace.operations), name, (spelled or "").rpartition(".")[2], dtype)
+            self.trace.samplings.append(Sampling(*sampled, given.get("uvw", -1), given.get("grad")))
+        elif not name.startswith(("tile", "print", "static")) and "None" not in keywords:
+            types = tuple(self.type_of(argument) for argument in arguments)
+            self.refuse(node.span, "arguments", refusals.overload(name, types, keywords))
+
+    def _check_atomic(self, node: ir.Call, arguments: tuple[int, ...]) -> None:
+        if len(arguments) < 3 or node.keywords:
+            return
+        array_type = self.type_of(arguments[0])
+        if array_type.kind == "array" and array_type.element is not None and array_type.ndim == len(arguments) - 2:
+            reason = refusals.stored(array_type.element, self.type_of(arguments[-1]))
+            self.refuse(node.span, "stored-type", reason)
 
     def drawn_from(self, node: ir.Call) -> str:
         """The local that is the random state a call draws from, and so sets anew; an empty name for other calls."""
@@ -198,6 +260,8 @@ class Calls(Expressions):
         if name == "adjoint":
             return self.unknown(node.span)
         result = builtins.result(name, types)
+        if "dtype" in builtins.parameters(name) and name.startswith("volume_"):
+            result = self._typed(node, name)
         if name == "identity" and types[:1] == (INT,):
             size = self.trace.operations[arguments[0]].detail
             result = matrix(size, size) if type(size) is int else matrix(0, 0)
@@ -206,6 +270,15 @@ class Calls(Expressions):
             elements = (type_.element for type_ in types if type_.kind in ("array", "tile"))
             result = replace(result, element=next((element for element in elements if element is not None), FLOAT))
         return self.emit(name, arguments, result, node.span)
+
+    def _typed(self, node: ir.Call, name: str) -> Type:
+        """The type that a call names as its ``dtype``."""
+        position = builtins.parameters(name).index("dtype")
+        given = node.keyword("dtype") or (node.args[position] if len(node.args) > position else None)
+        if given is None:
+            return UNKNOWN_TYPE
+        found = self.type_expression(given)
+        return found or self.knowledge.types.annotation(self.module, given, self.definition.scope)
 
     def _atomic(self, name: str, arguments: tuple[int, ...], node: ir.Call) -> int:
         value = arguments[-1]
@@ -222,6 +295,58 @@ class Calls(Expressions):
         indices = ", ".join(self.text(argument) for argument in node.args[1:-1])
         return f"{self.text(node.args[0])}[{indices}]"
 
+    def _calls_back(self, func: Definition, seen: set[int]) -> bool:
+        """Whether a func is the one that is looked at, or calls it, by way of others of its module."""
+        if func.node is self.definition.node:
+            return True
+        if id(func.node) in seen or func.module is not self.module or len(seen) > 50:
+            return False
+        seen.add(id(func.node))
+        name = self.definition.node.name
+        callees = (inner.func for part in func.node.body for inner in ir.walk(part) if isinstance(inner, ir.Call))
+        for callee in callees:
+            if isinstance(callee, ir.Name) and (callee.id == name or self.module.bindings(callee.id)):
+                found = self.project.resolve(self.module, callee, func.scope)
+                is_function = isinstance(found, Definition) and isinstance(found.node, ir.FunctionDef)
+                if is_function and self._calls_back(found, seen):
+                    return True
+        return False
+
+    def _is_bound_once(self, found: Definition) -> bool:
+        """Whether a name stands for this definition alone: no overloads, no other assignment."""
+        name = found.node.name
+        binders = bound_names(found.scope[-1]).get(name, ()) if found.scope else found.module.bindings(name)
+        return len(binders) == 1
+
+    def _check_call(self, node: ir.Call, found: Definition, parameters: tuple[ir.Parameter, ...]) -> None:
+        """Refuses arguments of another number or type than a func's parameters."""
+        if any(isinstance(argument, ir.Starred) for argument in node.args) or any(
+            keyword.name is None for keyword in node.keywords
+        ):
+            return
+        name = found.node.name
+        names = [parameter.name for parameter in parameters]
+        if len(node.args) > len(names):
+            return self.refuse(node.span, "arguments", f"`{name}` takes {len(names)} arguments, not {len(node.args)}")
+        given = dict(zip(names, node.args, strict=False))
+        for keyword in node.keywords:
+            if keyword.name not in names:
+                return self.refuse(node.span, "arguments", f"`{name}` has no parameter `{keyword.name}`")
+            given[str(keyword.name)] = keyword.value
+        for parameter in parameters:
+            value = given.get(parameter.name)
+            if value is None:
+                if parameter.default is None:
+                    self.refuse(node.span, "arguments", f"`{name}` is not given `{parameter.name}`")
+                    return None
+                continue
+            wanted = self.knowledge.types.annotation(found.module, parameter.annotation, found.scope)
+            operation = self._evaluated.get(id(value))
+            if operation is not None:
+                reason = refusals.passed(name, parameter.name, wanted, self.type_of(operation))
+                self.refuse(value.span, "arguments", reason)
+        return None
+
     def _defined(self, node: ir.Call, found: Definition) -> int:
         type_ = self.knowledge.types.definition(found)
         if type_.kind == "struct":
@@ -230,9 +355,15 @@ class Calls(Expressions):
             return self.emit("construct", values, type_, node.span, "struct" if not values else None)
         role = self.knowledge.decorations.role(found)
         if role not in ("func", "func_native") or not isinstance(found.node, ir.FunctionDef):
+            if isinstance(found.node, ir.FunctionDef) and not found.node.decorators and self._is_bound_once(found):
+                self.refuse(node.func.span, "python-function", f"`{found.node.name}` is no `@wp.func`")
             return self._opaque_call(node)
         names = tuple(parameter.name for parameter in found.node.parameters)
         arguments = self._arguments(node, names)
+        if role == "func" and self._is_bound_once(found):
+            self._check_call(node, found, found.node.parameters)
+        if role == "func" and self._is_bound_once(found) and self._calls_back(found, set()):
+            self.refuse(node.span, "recursion", f"`{found.node.name}` calls `{self.definition.node.name}` again")
         if role == "func_native":
             self.incomplete()
             self.memory_changed()
@@ -243,4 +374,7 @@ class Calls(Expressions):
             self.memory_changed()
         if summary is None or not summary.complete:
             self.incomplete()
-        return self.emit("call", arguments, self.knowledge.returned(found), node.span, found)
+        returned = self.knowledge.returned(found)
+        if not self._is_bound_once(found):
+            returned = self.knowledge.returned_by_any(found, returned)
+        return self.emit("call", arguments, returned, node.span, found)

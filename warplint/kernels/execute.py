@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Span
-from warplint.kernels import loops
+from warplint.kernels import loops, untranslated
 from warplint.kernels.builder import TooLarge
 from warplint.kernels.constants import Closure
 from warplint.kernels.knowledge import Knowledge
@@ -33,6 +33,10 @@ class _Loop:
     breaks: list[dict[str, int]] = field(default_factory=list)
 
 
+#: ``LAUNCH_MAX_DIMS`` of ``warp/_src/types.py``.
+_DIMENSIONS = 4
+
+
 def execute(knowledge: Knowledge, definition: Definition, closure: Closure) -> Trace | None:
     """The trace of a kernel or func, None if its loops unroll to more than is analysed. Traces are kept."""
     key = (definition.module.path, definition.qualname, definition.node.span.line, repr(sorted(closure.items())))
@@ -52,6 +56,8 @@ class _Body(Stores):
         self._loops: list[_Loop] = []
         #: The variables of loops that were unrolled.
         self._unrolled_names: set[str] = set()
+        # Constants that a local was set to, with the statement: the compiler keeps them as constants.
+        self._literals: dict[int, Span] = {}
 
     def run(self) -> Trace:
         node = self.definition.node
@@ -115,7 +121,20 @@ class _Body(Stores):
             self.expr(node.test)
         elif isinstance(node, (ir.With, ir.Try, ir.Match)):
             self.incomplete()
+        found = untranslated.statement(node) if not self._is_placeholder(node) else None
+        if found is not None:
+            self.refuse(node.span, *found)
         return None
+
+    def _is_placeholder(self, node: ir.Stmt) -> bool:
+        """Whether a body only raises: something else takes its place before it is compiled."""
+        assert isinstance(self.definition.node, ir.FunctionDef)
+        body = [
+            part
+            for part in self.definition.node.body
+            if not (isinstance(part, ir.ExprStmt) and isinstance(part.value, ir.Constant))
+        ]
+        return isinstance(node, ir.Raise) and body == [node]
 
     def _assign(self, node: ir.Assign) -> None:
         if len(node.targets) != 1:
@@ -125,30 +144,50 @@ class _Body(Stores):
         if isinstance(target, (ir.Tuple, ir.List)):
             self._unpack(target, node)
             return
-        value = self.expr(node.value)
+        value = self._value(node.value, node.span)
         if isinstance(node.value, ir.Name) and isinstance(target, ir.Name):
             value = self.emit("copy", (value,), self.type_of(value), node.value.span, None, target.id)
         self.assign_to(target, value, node)
 
     def _unpack(self, target: ir.Tuple | ir.List, node: ir.Assign) -> None:
         if isinstance(node.value, ir.Tuple) and len(node.value.elements) == len(target.elements):
-            values = [self.expr(element) for element in node.value.elements]
+            values = [self._value(element, node.span) for element in node.value.elements]
         else:
             whole = self.expr(node.value)
+            if self.trace.operations[whole].name == "tid" and len(target.elements) > _DIMENSIONS:
+                self.refuse(node.span, "unpacking", f"a launch has at most {_DIMENSIONS} dimensions")
+            parts = self.type_of(whole).parts
+            if parts and len(parts) != len(target.elements):
+                self.refuse(node.span, "unpacking", f"{len(parts)} values for {len(target.elements)} names")
             values = [self._part(whole, position, node) for position in range(len(target.elements))]
         for element, value in zip(target.elements, values, strict=True):
             self.assign_to(element, value, node)
 
+    def _value(self, node: ir.Expr, statement: Span) -> int:
+        """What is assigned by a statement; literals are noted."""
+        value = self.expr(node)
+        if untranslated.is_literal(node) or (
+            isinstance(node, ir.Call)
+            and self.project.external(self.module, node.func, self.definition.scope) == "warp.static"
+        ):
+            self._literals[value] = statement
+        return value
+
     def _part(self, whole: int, position: int, node: ir.Assign) -> int:
         operation = self.trace.operations[whole]
         if operation.name == "tid":
-            return self.emit("induction", (), INT, node.span, ("tid", position))
+            return self.emit("induction", (), replace(INT, exact="int32"), node.span, ("tid", position))
         return self.item(whole, position, node.value.span)
 
     def _return(self, node: ir.Return) -> None:
         if node.value is None:
             self._jump("return", node.span)
             return
+        if self.knowledge.decorations.role(self.definition) == "kernel":
+            self.refuse(node.span, "returned-value", "a kernel returns nothing: write to an array")
+            if isinstance(node.value, ir.Constant) and node.value.value is None:
+                self._jump("return", node.span)
+                return
         items = node.value.elements if isinstance(node.value, ir.Tuple) else (node.value,)
         values = tuple(self.expr(item) for item in items)
         types = tuple(self.type_of(value) for value in values)
@@ -204,9 +243,13 @@ class _Body(Stores):
             rest = other.get(name)
             if rest is None:
                 merged[name] = value  # only one arm defines it
+                if self.trace.operations[condition].detail != "==":  # else perhaps all cases, one by one
+                    self.one_armed[name] = (value, self.frame)
             elif rest != value:
                 type_ = self.join(value, rest)
                 merged[name] = self.emit("phi", (condition, value, rest), type_, span, None, name)
+                if self.one_armed.get(name, (-1, -1))[0] in (value, rest):
+                    self.one_armed[name] = (merged[name], self.frame)
         return merged
 
     # --- loops ---
@@ -215,6 +258,7 @@ class _Body(Stores):
         decision = loops.unroll(self, node)
         if isinstance(decision, range):
             return self._unrolled(node, decision)
+        self._check_iterable(node.iterable)
         if decision is None:
             call = node.iterable
             ranged = isinstance(call, ir.Call) and (
@@ -224,6 +268,23 @@ class _Body(Stores):
         else:
             self._dynamic("undecided", node, node.iterable)
         return None
+
+    def _check_iterable(self, node: ir.Expr) -> None:
+        if isinstance(node, (ir.Tuple, ir.List)):
+            self.refuse(node.span, "iterable", "a loop runs over a `range` or over what a query finds")
+        elif isinstance(node, ir.Name) and node.id in self.symbols:
+            kind = self.type_of(self.symbols[node.id]).kind
+            if kind in ("array", "float", "int"):
+                self.refuse(node.span, "iterable", f"a loop runs over a `range`, not over {kind}s")
+        elif isinstance(node, ir.Call):
+            name = self.project.external(self.module, node.func, self.definition.scope)
+            if name in untranslated.ITERATORS:
+                self.refuse(node.func.span, "iterable", f"Warp has no `{name}`")
+            elif name == "range":
+                for argument in node.args:
+                    given = self.type_of(self.expr(argument))
+                    if given.kind == "float" and given.exact is not None:
+                        self.refuse(argument.span, "arguments", "`range` takes whole numbers")
 
     def _unrolled(self, node: ir.For, iterations: range) -> Leaving | None:
         for value in iterations:
@@ -274,13 +335,22 @@ class _Body(Stores):
         if isinstance(node, ir.While):
             self.open_frame("branch", node.test.span, self.expr(node.test), True)
         elif target is not None:
-            type_ = INT if kind != "iterate" else UNKNOWN_TYPE
+            type_ = self._counter(bounds) if kind != "iterate" else UNKNOWN_TYPE
             self.symbols[target] = self.emit("induction", bounds, type_, node.target.span, frame.index, target)
         loop = _Loop(frame.index, True, carried)
         self._loops.append(loop)
         jump = self.block(node.body)
         self._loops.pop()
         self._close(node, frame, carried, loop, before, jump, outer)
+
+    def _mutated(self, name: str, literal: Span) -> None:
+        reason = f"`{name}` begins as a literal, which is a constant, and a dynamic loop changes it"
+        self.refuse(literal, "constant-mutated", reason)
+
+    def _counter(self, bounds: tuple[int, ...]) -> Type:
+        """The type of a loop's variable."""
+        exact = {self.type_of(bound).exact for bound in bounds}
+        return replace(INT, exact="int32") if exact == {"int32"} else INT
 
     def _close(
         self,
@@ -304,6 +374,10 @@ class _Body(Stores):
                     continue
                 value = self.emit("phi", (condition, there, value), self.type_of(head), span, None, name)
             operations[head].operands = (before[name], value)
+            left = [loop_symbols.get(name, head) for loop_symbols in loop.breaks]
+            decided = frame.kind != "undecided"
+            if decided and before[name] in self._literals and any(end != head for end in (value, *left)):
+                self._mutated(name, self._literals[before[name]])
             following[name] = value
             if operations[head].type.kind == "unknown":
                 operations[head].type = self.type_of(value)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Span
-from warplint.kernels import builtins
+from warplint.kernels import builtins, refusals, untranslated
 from warplint.kernels.builder import Builder
 from warplint.kernels.trace import Component
 from warplint.kernels.types import (
@@ -20,6 +21,7 @@ from warplint.kernels.types import (
     UNKNOWN_TYPE,
     Type,
     array,
+    literal,
     vector,
 )
 from warplint.source.project import UNKNOWN, Definition, External, ParameterRef, Value
@@ -39,11 +41,17 @@ BINARY = {
     "<<": "lshift",
     ">>": "rshift",
 }
+_NUMPY = frozenset({"array", "zeros", "ones", "empty", "full", "eye", "arange", "linspace"})
 _ATTRIBUTES = {"x": 0, "y": 1, "z": 2, "w": 3}
 
 
 class Expressions(Builder):
     """Evaluates expressions."""
+
+    #: How many calls the expression is an argument of, one in another. A name may stand for anything there.
+    arguments_around = 0
+    #: How many `and` and `or` decide whether the expression is evaluated at all.
+    operands_asked = 0
 
     def expr(self, node: ir.Expr) -> int:
         """The operation that holds the value of ``node``."""
@@ -64,7 +72,11 @@ class Expressions(Builder):
         if isinstance(node, ir.Compare):
             return self._compare(node)
         if isinstance(node, ir.Boolean):
-            return self.emit("logic", tuple(self.expr(value) for value in node.values), BOOL, node.span, node.operator)
+            first = self.expr(node.values[0])
+            self.operands_asked += 1
+            values = (first, *(self.expr(value) for value in node.values[1:]))
+            self.operands_asked -= 1
+            return self.emit("logic", values, replace(BOOL, exact="bool"), node.span, node.operator)
         if isinstance(node, ir.Conditional):
             return self._conditional(node)
         if isinstance(node, ir.Tuple):
@@ -73,17 +85,30 @@ class Expressions(Builder):
         if isinstance(node, ir.Walrus):
             value = self.expr(node.value)
             self.symbols[node.target.id] = value
+            self.refuse(node.span, "walrus", "it has no `:=`")
             return value
+        self.check_construct(node)
         return self.unknown(node.span)
+
+    def check_construct(self, node: ir.Expr) -> None:
+        """Refuses an expression that has no translation."""
+        found = untranslated.expression(node)
+        if found is not None:
+            self.refuse(node.span, *found)
 
     # --- leaves ---
 
     def _literal(self, node: ir.Constant) -> int:
-        return self.constant(node.value, node.span, STRING if isinstance(node.value, str) else None)
+        if node.value is None and not self.arguments_around:
+            self.refuse(node.span, "none", "it has no `None`")
+        return self.constant(node.value, node.span, STRING if isinstance(node.value, str) else literal(node.value))
 
     def _name(self, node: ir.Name) -> int:
         known = self.symbols.get(node.id)
         if known is not None:
+            unasked = not self.operands_asked and not any(self.trace.loops(self.frame))
+            if unasked and self.one_armed.get(node.id) == (known, self.frame):
+                self.trace.one_armed.append(node.span)  # in a loop, an earlier round may have set it
             return known
         return self._outer(node)
 
@@ -91,24 +116,39 @@ class Expressions(Builder):
         """A name or attribute that is no local: a constant if anything."""
         scope = self.definition.scope
         value = self.knowledge.constants.evaluate(self.module, node, scope, self.closure)
-        if value is not UNKNOWN and not isinstance(value, tuple):
-            return self.constant(value, node.span)
         found = self.project.resolve(self.module, node, scope)
+        if value is not UNKNOWN and not isinstance(value, tuple):
+            written = isinstance(found, Value) and untranslated.is_literal(self._inner(found))
+            return self.constant(value, node.span, literal(value) if written else None)
+        if isinstance(found, Value) and not self.arguments_around and not found.scope:
+            kind = untranslated.container(found.expr)
+            call = found.expr.func if isinstance(found.expr, ir.Call) else None
+            made = self.project.external(found.module, call, found.scope) if call is not None else None
+            if made is not None and made.removeprefix("numpy.") in _NUMPY:
+                kind = "numpy array"
+            if kind is not None:
+                self.refuse(node.span, "container", f"a kernel reads no {kind} from outside: `wp.static` takes a value")
         if isinstance(found, (Value, ParameterRef, External)) or found is UNKNOWN:
             type_ = UNKNOWN_TYPE
             if isinstance(found, Value):
                 type_ = self._constant_type(found)
             elif isinstance(found, External):
-                type_ = INT if found.name.startswith("warp.") and found.name.rpartition(".")[2].isupper() else type_
+                member = found.name.startswith("warp.") and found.name.count(".") > 1  # wp.Volume.LINEAR, not wp.INF
+                type_ = INT if member and found.name.rpartition(".")[2].isupper() else type_
             return self.constant(UNKNOWN, node.span, type_)
         return self.unknown(node.span)
 
-    def _constant_type(self, found: Value) -> Type:
+    def _inner(self, found: Value) -> ir.Expr:
+        """What ``wp.constant`` is called with, or the expression itself."""
         expr = found.expr
         while isinstance(expr, ir.Call) and len(expr.args) == 1:
             if self.project.external(found.module, expr.func, found.scope) != "warp.constant":
                 break
             expr = expr.args[0]
+        return expr
+
+    def _constant_type(self, found: Value) -> Type:
+        expr = self._inner(found)
         if isinstance(expr, ir.Call):
             return self.knowledge.types.annotation(found.module, expr.func, found.scope)
         return UNKNOWN_TYPE
@@ -122,8 +162,11 @@ class Expressions(Builder):
         custom = self._custom_operator(name, left, right, span)
         if custom is not None:
             return custom
+        if not self.module.bindings(name):  # a user's func of that name comes first
+            self.refuse(span, "operand-types", refusals.operands(name, self.type_of(left), self.type_of(right)))
         if name in ("bit_and", "bit_or", "bit_xor", "lshift", "rshift"):
-            return self.emit(name, (left, right), INT, span)
+            whole = self.type_of(left)
+            return self.emit(name, (left, right), whole if whole.is_composite or whole.kind == "int" else INT, span)
         type_ = builtins.arithmetic(name, self.type_of(left), self.type_of(right))
         return self.emit(name, (left, right), type_, span)
 
@@ -146,9 +189,14 @@ class Expressions(Builder):
                 return self.constant(-operation.detail, node.span)
             return self.constant(UNKNOWN, node.span, operation.type)
         if node.operator == "not":
-            return self.emit("logic", (operand,), BOOL, node.span, "not")
+            if operation.type.kind == "float" and operation.type.exact is not None:
+                self.refuse(node.span, "operand-types", f"`not` is not defined for {refusals.spelled(operation.type)}")
+            return self.emit("logic", (operand,), replace(BOOL, exact="bool"), node.span, "not")
         if node.operator == "~":
-            return self.emit("invert", (operand,), INT, node.span)
+            if operation.type.kind in ("float", "bool") and operation.type.exact is not None:
+                self.refuse(node.span, "operand-types", f"`~` is not defined for {refusals.spelled(operation.type)}")
+            whole = operation.type if operation.type.is_composite or operation.type.kind == "int" else INT
+            return self.emit("invert", (operand,), whole, node.span)
         return self.emit("neg" if node.operator == "-" else "pos", (operand,), operation.type, node.span)
 
     def _compare(self, node: ir.Compare) -> int:
@@ -156,7 +204,12 @@ class Expressions(Builder):
         results = []
         for symbol, comparator in zip(node.operators, node.comparators, strict=True):
             right = self.expr(comparator)
-            results.append(self.emit("compare", (left, right), BOOL, node.span, symbol))
+            if results and refusals.differ(self.type_of(left), self.type_of(right)):
+                pair = f"{refusals.spelled(self.type_of(left))} and {refusals.spelled(self.type_of(right))}"
+                self.refuse(node.span, "operand-types", f"a chain compares values of one type, not {pair}")
+            if symbol in ("in", "not in", "is", "is not"):
+                self.refuse(node.span, "operator", f"it has no operator `{symbol}`")
+            results.append(self.emit("compare", (left, right), replace(BOOL, exact="bool"), node.span, symbol))
             left = right
         return results[0] if len(results) == 1 else self.emit("logic", tuple(results), BOOL, node.span, "and")
 
@@ -172,6 +225,9 @@ class Expressions(Builder):
         self.open_frame("branch", node.orelse.span, condition, False)
         orelse = self.expr(node.orelse)
         self.frame = outer
+        if refusals.differ(self.type_of(body), self.type_of(orelse)):
+            pair = f"{refusals.spelled(self.type_of(body))} and {refusals.spelled(self.type_of(orelse))}"
+            self.refuse(node.span, "operand-types", f"both arms are of one type, not {pair}")
         return self.emit("phi", (condition, body, orelse), self.join(body, orelse), node.span)
 
     def join(self, first: int, second: int) -> Type:
@@ -205,9 +261,13 @@ class Expressions(Builder):
         """``value.name``."""
         type_ = self.type_of(value)
         if type_.kind == "struct" and type_.struct is not None:
-            field = self.knowledge.types.fields(type_.struct).get(name, UNKNOWN_TYPE)
+            fields = self.knowledge.types.fields(type_.struct)
+            if name not in fields:
+                self.refuse(span, "attribute", f"`{type_.struct.node.name}` has no field `{name}`")
+            field = fields.get(name, UNKNOWN_TYPE)
             return self.emit("field", (value,), field, span, name)
         if type_.is_composite:
+            self.refuse(span, "attribute", refusals.component(type_, name))
             component = self.component_of(type_, name)
             if component is not None:
                 return self.emit("extract", (value,), self._component_type(type_, component), span, component)
@@ -230,6 +290,9 @@ class Expressions(Builder):
         return None
 
     def _component_type(self, type_: Type, component: Component) -> Type:
+        return replace(self._part_type(type_, component), exact=type_.exact)
+
+    def _part_type(self, type_: Type, component: Component) -> Type:
         scalar = INT if type_.scalar == "int" else FLOAT
         if type_.kind == "transform" and component == ((0, 3),):
             return vector(3)
@@ -339,6 +402,7 @@ class Expressions(Builder):
                 rank = None if sliced or type_.ndim is None else type_.ndim - len(indices)
                 view = array(type_.element or UNKNOWN_TYPE, rank)
                 return self.emit("view", (target, *indices), view, node.span)
+            self._check_indices(type_, indices, node.span)
             return self.emit("load", (target, *indices), type_.element or UNKNOWN_TYPE, node.span)
         if type_.is_composite:
             component = self.component(type_, node.index, indices)
@@ -352,6 +416,14 @@ class Expressions(Builder):
         if type_.kind == "generic":
             return self.emit("extract", (target, *indices), GENERIC, node.span, (("value", indices[0]),))
         return self.unknown(node.span, (target, *indices))
+
+    def _check_indices(self, type_: Type, indices: tuple[int, ...], span: Span) -> None:
+        types = [self.type_of(index) for index in indices]
+        if type_.ndim is not None and len(indices) > type_.ndim and type_.element is not None:
+            if type_.element.kind in ("float", "int", "bool"):
+                self.refuse(span, "index", f"{len(indices)} indices into an array of {type_.ndim} dimension(s)")
+        elif any(index.kind == "float" and index.exact is not None for index in types):
+            self.refuse(span, "index", "an index is a whole number")
 
     def item(self, target: int, position: object, span: Span) -> int:
         """One part of a tuple."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from warplint.ir.effects import KernelUse
 from warplint.kernels.constants import Constants, Factories
-from warplint.kernels.options import Decorations
-from warplint.kernels.types import UNKNOWN_TYPE, Type, Types
+from warplint.kernels.options import Decorations, decorated
+from warplint.kernels.types import GENERIC, UNKNOWN_TYPE, Type, Types
 from warplint.source.project import Definition, Project
 
 if TYPE_CHECKING:
@@ -36,6 +36,18 @@ class Knowledge:
         self.traces: dict[object, Trace | None] = {}
         #: Computes the summary of a func; set by ``warplint.kernels.summaries``.
         self.summarise: Callable[[Definition], Summary | None] = lambda definition: None
+
+    def returned_by_any(self, definition: Definition, returned: Type) -> Type:
+        """``returned``, if every overload of a func returns that, else whatever can be said of all of them."""
+        overloads = [
+            other
+            for other in definition.module.functions(decorated(definition.module))
+            if other.qualname == definition.qualname and other.node is not definition.node
+        ]
+        types = [returned, *(self.returned(other) for other in overloads)]
+        if all(type_ == returned and type_.exact == returned.exact for type_ in types):
+            return returned
+        return GENERIC if any(self.types.differentiable(type_) for type_ in types) else UNKNOWN_TYPE
 
     def returned(self, definition: Definition) -> Type:
         """The type that a func returns: as annotated, else as its body shows."""

@@ -16,27 +16,11 @@ from warplint.kernels.trace import Trace
 from warplint.source.project import Definition
 
 
-class Maker:
-    """Makes the facts of one trace.
+class Teller:
+    """Tells facts about one trace. ``callers`` are the kernels that a func was found in."""
 
-    ``callers`` are the kernels that a func was found in, ``places`` its body as they run it.
-    """
-
-    def __init__(
-        self,
-        knowledge: Knowledge,
-        trace: Trace,
-        active: Activity,
-        closure: Closure,
-        callers: Sequence[Definition],
-        overwrites_handled: bool | None,
-        places: Sequence[Place] | None = None,
-    ) -> None:
-        self._knowledge = knowledge
+    def __init__(self, trace: Trace, closure: Closure, callers: Sequence[Definition]) -> None:
         self._trace = trace
-        self._active = active
-        self._overwrites_handled = overwrites_handled
-        self._places = (Place(trace),) if places is None else places
         definition = trace.definition
         self._path = definition.module.path
         self._definition = definition
@@ -53,3 +37,23 @@ class Maker:
 
     def _text(self, span: Span) -> str:
         return source(self._definition.module, span)
+
+
+class Maker(Teller):
+    """Makes the facts about the adjoint of one trace. ``places`` is a func's body as its callers run it."""
+
+    def __init__(
+        self,
+        knowledge: Knowledge,
+        trace: Trace,
+        active: Activity,
+        closure: Closure,
+        callers: Sequence[Definition],
+        overwrites_handled: bool | None,
+        places: Sequence[Place] | None = None,
+    ) -> None:
+        super().__init__(trace, closure, callers)
+        self._knowledge = knowledge
+        self._active = active
+        self._overwrites_handled = overwrites_handled
+        self._places = (Place(trace),) if places is None else places

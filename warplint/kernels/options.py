@@ -17,6 +17,9 @@ from warplint.source.regions import Region
 
 Role = Literal["kernel", "func", "func_grad", "func_replay", "func_native"]
 
+#: Where an option is set: the narrower one counts.
+Level = Literal["kernel", "module", "config", "default"]
+
 _ROLES: dict[str, Role] = {
     "warp.kernel": "kernel",
     "warp.func": "func",
@@ -84,11 +87,15 @@ _SET_LATER = re.compile(rf"\bconfig\.{_OVERWRITES}\s*=")
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How one definition is compiled. None: not known. ``backward``: with an adjoint."""
+    """How one definition is compiled. None: not known. ``backward``: with an adjoint.
+
+    ``level`` is what says so: ``kernel``, ``module``, ``config`` (the setting of the process), or ``default``.
+    """
 
     backward: bool | None
     max_unroll: int | None
     component_overwrites: bool | None
+    level: Level = "default"
 
 
 #: So many modules are walked through by their imports, whatever stands in them.
@@ -109,6 +116,10 @@ class Decorations:
         self._modules: dict[Module, dict[str, object]] = {}
         # The modules that change global settings, of how many; None: not looked for yet.
         self._setters: tuple[int, set[Module]] | None = None
+        self._levels: dict[Module, Level] = {}
+        # What a file sets for the whole process, and for Warp modules by their names.
+        self._configured: dict[Module, dict[str, object]] = {}
+        self._named: dict[Module, dict[str, dict[str, object]]] = {}
         self._served: dict[tuple[Module, str], tuple[tuple[Definition, str], ...]] = {}
 
     def role(self, definition: Definition) -> Role | None:
@@ -128,12 +139,22 @@ class Decorations:
         return None if value is UNKNOWN else bool(value)
 
     def options(self, definition: Definition) -> Options:
-        """The options of a kernel or func: decorator before module before global setting."""
+        """The options of a kernel or func: decorator before module before global setting.
+
+        A kernel that names a Warp module of its own (``module="unique"``, ``module="name"``) has the options of that
+        one, and none of those that are set for the module that it stands in.
+        """
         values = dict(self._module_options(definition.module))
+        level = self._levels[definition.module]
         assert isinstance(definition.node, ir.FunctionDef)
         for decorator in definition.node.decorators:
             if isinstance(decorator, ir.Call):
-                values.update(self._decorator_options(definition, decorator))
+                own = decorator.keyword("module")
+                if own is not None and not (isinstance(own, ir.Constant) and own.value is None):
+                    values, level = self._options_of(definition.module, own)
+                given = self._decorator_options(definition, decorator)
+                values.update(given)
+                level = "kernel" if "enable_backward" in given else level
         backward = values["enable_backward"]
         unroll = values["max_unroll"]
         overwrites = values["enable_vector_component_overwrites"]
@@ -141,7 +162,19 @@ class Decorations:
             None if backward is UNKNOWN else bool(backward),
             unroll if isinstance(unroll, int) else None,
             None if overwrites is UNKNOWN else bool(overwrites),
+            level,
         )
+
+    def _options_of(self, module: Module, own: ir.Expr) -> tuple[dict[str, object], Level]:
+        """The options of the Warp module that a decorator names, as far as this file sets them."""
+        self._module_options(module)
+        values: dict[str, object] = {**_DEFAULTS, **self._configured[module]}
+        level: Level = "config" if "enable_backward" in self._configured[module] else "default"
+        name = own.value if isinstance(own, ir.Constant) and isinstance(own.value, str) else None
+        if name is None and self._named[module]:  # it may be one of those
+            return {**values, "enable_backward": UNKNOWN, "max_unroll": UNKNOWN}, level
+        given = self._named[module].get(name or "", {}) if name != "unique" else {}
+        return {**values, **given}, "module" if "enable_backward" in given else level
 
     def explicit(self, definition: Definition) -> bool:
         """Whether a kernel's own decorator switches its adjoint on."""
@@ -173,14 +206,19 @@ class Decorations:
         if known is None:
             options: dict[str, object] = {}
             configured: dict[str, object] = {}
-            if "set_module_options" in module.text or "config." in module.text:
+            named = self._named[module] = {}
+            if "set_module_options" in module.text or "config." in module.text or ".options" in module.text:
                 for region in module.regions:
                     if region.kind in ("def", "class", "import"):
                         continue
                     text = module.region_text(region)
-                    if "set_module_options" in text or any(f"config.{name}" in text for name in _DEFAULTS):
+                    if (
+                        "set_module_options" in text
+                        or ".options" in text
+                        or any(f"config.{name}" in text for name in _DEFAULTS)
+                    ):
                         for statement in module.read(region):
-                            self._collect(module, statement, configured, options)
+                            self._collect(module, statement, configured, options, named)
             # The builder takes this one from the global setting alone (Module.resolve_options in warp/_src/context.py).
             options.pop(_OVERWRITES, None)
             known = {**_DEFAULTS, **self._imported(module), **configured, **options}
@@ -188,6 +226,9 @@ class Decorations:
                 # Something sets it at run time; Warp looks at it when the module is built.
                 known[_OVERWRITES] = UNKNOWN
             self._modules[module] = known
+            self._configured[module] = configured
+            where = [("module", options), ("config", configured)]
+            self._levels[module] = next((level for level, given in where if "enable_backward" in given), "default")
         return known
 
     def _imported(self, module: Module) -> dict[str, object]:
@@ -210,7 +251,7 @@ class Decorations:
                     for region in other.regions:
                         if region.kind not in ("def", "class", "import"):
                             for statement in other.read(region):
-                                self._collect(other, statement, found, {})
+                                self._collect(other, statement, found, {}, {})
         return found
 
     def _imports(self, module: Module) -> Iterator[Module]:
@@ -233,7 +274,12 @@ class Decorations:
                         yield found
 
     def _collect(
-        self, module: Module, statement: ir.Stmt, configured: dict[str, object], options: dict[str, object]
+        self,
+        module: Module,
+        statement: ir.Stmt,
+        configured: dict[str, object],
+        options: dict[str, object],
+        named: dict[str, dict[str, object]],
     ) -> None:
         if isinstance(statement, (ir.FunctionDef, ir.ClassDef)):
             return
@@ -248,9 +294,35 @@ class Decorations:
             name = target.removeprefix("warp.config.")
             if target.startswith("warp.config.") and name in _DEFAULTS:
                 configured[name] = self._constants.evaluate(module, statement.value, ())
+            self._collect_item(module, statement, options, named)
         for block in blocks(statement):
             for inner in block:
-                self._collect(module, inner, configured, options)
+                self._collect(module, inner, configured, options, named)
+
+    def _collect_item(
+        self, module: Module, statement: ir.Assign, options: dict[str, object], named: dict[str, dict[str, object]]
+    ) -> None:
+        """``wp.get_module(name).options[key] = value``."""
+        target = statement.targets[0]
+        if not (isinstance(target, ir.Subscript) and isinstance(target.index, ir.Constant)):
+            return
+        owner = target.value
+        if not (isinstance(owner, ir.Attribute) and owner.attr == "options" and isinstance(owner.value, ir.Call)):
+            return
+        call = owner.value
+        key = target.index.value
+        if (
+            self._project.external(module, call.func) != "warp.get_module"
+            or len(call.args) != 1
+            or key not in _DEFAULTS
+        ):
+            return
+        value = self._constants.evaluate(module, statement.value, ())
+        whose = call.args[0]
+        if isinstance(whose, ir.Name) and whose.id == "__name__":
+            options[str(key)] = value
+        elif isinstance(whose, ir.Constant) and isinstance(whose.value, str):
+            named.setdefault(whose.value, {})[str(key)] = value
 
     def _mapping(self, module: Module, expr: ir.Expr, scope: Scope) -> Mapping[str, object]:
         """The options that a dict display gives; every option is unknown where the dict is not a display."""

@@ -13,6 +13,12 @@ from warplint.kernels.options import Decorations, decorated_regions
 from warplint.source.project import Definition, Module, Project
 from warplint.source.regions import Region
 
+# What the compiler may refuse, or treat otherwise than Python, in code that runs forward only: told from words, since
+# most of that code need not be read.
+_CONTRACT = re.compile(
+    r"\bvolume_sample|:=|%|//|\bround\s*\(|\b(?:lambda|try|raise|with|match|del|global|nonlocal|yield|await)\b"
+    r"|\[[^\]\n]*\bfor\b"
+)
 # A decorator that says something of the adjoint, and not just that there is none.
 _EXPLICIT = re.compile(r"enable_backward[\"']?\s*[=:]\s*(?!False\b)")
 
@@ -25,14 +31,15 @@ class Relevant:
         self._decorations = decorations
 
     def regions(self, module: Module) -> Iterator[Region]:
-        """The regions that can hold a definition which some kernel compiles with an adjoint, in order."""
+        """The regions that can hold a definition which some kernel compiles with an adjoint, or which the compiler may
+        refuse, in order."""
         found = decorated_regions(module)
         if self._decorations.backward_by_default(module) is not False:
             yield from found
             return
         for region in found:
-            explicit = _EXPLICIT.search(module.text, region.start, region.end)
-            if explicit or any(region.line <= line <= region.end_line for line in self._asked_for(module)):
+            told = any(pattern.search(module.text, region.start, region.end) for pattern in (_EXPLICIT, _CONTRACT))
+            if told or any(region.line <= line <= region.end_line for line in self._asked_for(module)):
                 yield region
 
     def is_asked_for(self, func: Definition) -> bool:

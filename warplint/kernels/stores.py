@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Span
+from warplint.kernels import refusals
 from warplint.kernels.calls import Calls
 from warplint.kernels.expressions import BINARY
 from warplint.kernels.trace import Component, Insert, Write
-from warplint.kernels.types import UNKNOWN_TYPE
+from warplint.kernels.types import UNKNOWN_TYPE, Type
 
 
 class Stores(Calls):
@@ -16,6 +17,12 @@ class Stores(Calls):
     def assign_to(self, target: ir.Expr, value: int, statement: ir.Stmt) -> None:
         """``target = value`` by a statement."""
         if isinstance(target, ir.Name):
+            before = self.symbols.get(target.id)
+            if before is not None and refusals.differ(self.type_of(before), self.type_of(value)):
+                kinds = (
+                    f"{refusals.spelled(self.type_of(before))}, and is set to {refusals.spelled(self.type_of(value))}"
+                )
+                self.refuse(statement.span, "type-changed", f"`{target.id}` is {kinds}")
             self.symbols[target.id] = value
             operation = self.trace.operations[value]
             if operation.variable is None:
@@ -47,6 +54,7 @@ class Stores(Calls):
         type_ = self.type_of(base)
         if type_.kind == "array":
             write = Write(self.text(target), operator, statement, old=old, value=value if right is None else right)
+            self._check_store(type_, indices, value, statement)
             self.emit("store", (base, *indices, value), UNKNOWN_TYPE, statement, write)
             self.memory_changed()
         elif type_.is_composite:
@@ -76,6 +84,11 @@ class Stores(Calls):
         if self._in_array(base):
             self._partial(target, base, value, operator, statement)
             return
+        part, whole = self.type_of(value), self.type_of(base)
+        single = all(isinstance(index, int) or index[0] == "value" for index in component)
+        if single and part.kind in ("float", "int") and len(component) == len(whole.shape or component):
+            wanted = Type("int" if whole.scalar == "int" else "float", exact=whole.exact)
+            self.refuse(statement, "stored-type", refusals.stored(wanted, part))
         insert = Insert(
             self.text(target),
             operator,
@@ -87,6 +100,22 @@ class Stores(Calls):
         )
         result = self.emit(name, (base, *indices, value), self.type_of(base), statement, insert, _variable(owner))
         self._rebind(owner, result, statement)
+
+    def _check_store(self, type_: Type, indices: tuple[int, ...], value: int, statement: Span) -> None:
+        if type_.element is not None and type_.ndim == len(indices):
+            self.refuse(statement, "stored-type", refusals.stored(type_.element, self.type_of(value)))
+        elif type_.ndim is not None and len(indices) < type_.ndim and type_.element is not None:
+            sliced = any(self.trace.operations[index].name == "slice" for index in indices)
+            reason = f"the array has {type_.ndim} dimensions, and {len(indices)} of them given"
+            self.refuse(statement, "index", None if sliced else reason)
+
+    def _check_slot(self, operator: str, type_: Type, statement: Span) -> None:
+        """From 1.18, components of elements are multiplied and divided in place in forward-only code alone."""
+        if operator in ("+", "-") or not type_.is_composite or type_.scalar != "float":
+            return
+        if self.options.backward is True and self.knowledge.warp_version >= (1, 18):
+            reason = f"`{operator}=` on a component of an array's element has no adjoint"
+            self.refuse(statement, "component-in-place", reason)
 
     def _in_array(self, base: int) -> bool:
         """Whether a value is (part of) an array element that a store to it would change."""
@@ -165,6 +194,7 @@ class Stores(Calls):
             base = self.expr(target.value)
             right = self.expr(node.value)
             if self._in_array(base):
+                self._check_slot(node.operator, self.type_of(base), node.span)
                 value = right if operator in ("+=", "-=") else self._combine(name, target, base, right, node)
                 self._partial(target, base, value, operator, node.span)
                 return
@@ -182,6 +212,7 @@ class Stores(Calls):
             right = self.expr(node.value)
             write = Write(self.text(target), operator, node.span, value=right)
             kind = "accumulate" if node.operator in ("+", "-") else "atomic"
+            self._check_store(type_, indices, right, node.span)
             self.emit(kind, (base, *indices, right), UNKNOWN_TYPE, node.span, write)
             self.memory_changed()
             return
@@ -190,6 +221,8 @@ class Stores(Calls):
             component = self.component(type_, place.index, indices)
             self._insert(target, place.value, base, indices, component, right, operator, node.span, False, "insert_add")
             return
+        if type_.is_composite and self._in_array(base):
+            self._check_slot(node.operator, type_, node.span)
         old = self.element(base, indices, place)
         right = self.expr(node.value)
         result = self.operator(name, old, right, node.span)

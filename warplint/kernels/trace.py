@@ -124,6 +124,28 @@ class Opaque:
     definition: Definition | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Something that Warp's compiler refuses: ``what`` in a word or two with dashes, ``reason`` as words."""
+
+    span: Span
+    what: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """A call that samples a volume, by operations. ``dtype`` is the type of the values, ``grad`` what the gradient is
+    written to, None without one, and ``mode`` the name that ``sampling_mode`` has, empty where that is not known."""
+
+    call: int
+    name: str
+    mode: str
+    dtype: Type | None
+    point: int
+    grad: int | None
+
+
 # Not frozen: the second operand of a ``loop`` is known only at the loop's end.
 @dataclass(slots=True)
 class Operation:
@@ -145,7 +167,12 @@ class Operation:
 
 @dataclass(slots=True)
 class Trace:
-    """The record of one definition. ``complete`` is False when something in it could not be followed."""
+    """The record of one definition. ``complete`` is False when something in it could not be followed.
+
+    ``refusals`` is what the compiler refuses about its types and names, as far as they are certain. ``one_armed`` are
+    the places that read a local which only one arm of a branch before them has set. ``samplings`` are the calls that
+    sample a volume.
+    """
 
     definition: Definition
     parameters: tuple[tuple[str, Type, int], ...]
@@ -153,6 +180,9 @@ class Trace:
     frames: list[Frame] = field(default_factory=list)
     complete: bool = True
     returns: list[int] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
+    samplings: list[Sampling] = field(default_factory=list)
+    one_armed: list[Span] = field(default_factory=list)
 
     def loops(self, frame: int) -> Iterator[int]:
         """The dynamic loops around a frame (itself included), innermost first."""

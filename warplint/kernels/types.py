@@ -1,12 +1,13 @@
 """Types of values in kernels, as far as differentiation cares: floating point or not, arrays, components.
 
-Bit widths are left out on purpose: no question that is asked here depends on them.
+No question about derivatives depends on bit widths. What Warp's compiler refuses does: ``Type.exact`` says which scalar
+type it is, where that is certain, and takes no part in comparisons.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from warplint.ir import syntax as ir
 from warplint.source.project import Definition, External, Module, ParameterRef, Project, Scope, Value
@@ -20,7 +21,8 @@ class Type:
     ``tuple``, ``handle`` (query objects, ids, textures), ``str``, ``none``, ``generic`` (declared ``Any``: any value)
     or ``unknown``. ``scalar`` is ``float`` or ``int`` for composites (None: not known), ``shape`` their sizes (empty:
     not known), ``element`` the element of an array or tile, ``ndim`` an array's rank, ``struct`` the class of a
-    struct, ``parts`` the types in a tuple.
+    struct, ``parts`` the types in a tuple. ``exact`` is Warp's name of the scalar type (``float32``, ``int64``; of the
+    components, for a composite), None where it is not certain.
     """
 
     kind: str
@@ -30,6 +32,7 @@ class Type:
     ndim: int | None = None
     struct: Definition | None = None
     parts: tuple[Type, ...] = ()
+    exact: str | None = field(default=None, compare=False)
 
     @property
     def is_composite(self) -> bool:
@@ -55,14 +58,23 @@ QUAT = Type("quat", "float", (4,))
 TRANSFORM = Type("transform", "float", (7,))
 
 
-def vector(length: int, scalar: str | None = "float") -> Type:
+def literal(value: object) -> Type | None:
+    """The type that a number or truth value written out in a kernel has, None for any other value."""
+    if isinstance(value, bool):
+        return replace(BOOL, exact="bool")
+    if isinstance(value, int):
+        return replace(INT, exact="int32")
+    return replace(FLOAT, exact="float32") if isinstance(value, float) else None
+
+
+def vector(length: int, scalar: str | None = "float", exact: str | None = None) -> Type:
     """A vector; length 0 is not known."""
-    return Type("vec", scalar, (length,) if length else ())
+    return Type("vec", scalar, (length,) if length else (), exact=exact)
 
 
-def matrix(rows: int, columns: int, scalar: str | None = "float") -> Type:
+def matrix(rows: int, columns: int, scalar: str | None = "float", exact: str | None = None) -> Type:
     """A matrix; 0 rows are not known."""
-    return Type("mat", scalar, (rows, columns) if rows else ())
+    return Type("mat", scalar, (rows, columns) if rows else (), exact=exact)
 
 
 def array(element: Type, ndim: int | None = 1) -> Type:
@@ -77,6 +89,22 @@ _NAMED = re.compile(
 )
 _FLOATS = {"float", "float16", "float32", "float64", "bfloat16", "half", "double"}
 _INTS = {"int", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"}
+# What other spellings of scalar types, and the suffixes of composites, stand for.
+_SPELLED = {"float": "float32", "half": "float16", "double": "float64", "int": "int32"}
+_SUFFIXES = {
+    None: "float32",
+    "f": "float32",
+    "d": "float64",
+    "h": "float16",
+    "i": "int32",
+    "ui": "uint32",
+    "l": "int64",
+    "ul": "uint64",
+    "s": "int16",
+    "us": "uint16",
+    "b": "int8",
+    "ub": "uint8",
+}
 _ARRAYS = {"array": None, "array1d": 1, "array2d": 2, "array3d": 3, "array4d": 4}
 _INDEXED = {"indexedarray": None, "indexedarray1d": 1, "indexedarray2d": 2, "indexedarray3d": 3, "indexedarray4d": 4}
 _FABRIC = {"fabricarray", "fabricarrayarray", "indexedfabricarray", "indexedfabricarrayarray"}
@@ -85,26 +113,27 @@ _FABRIC = {"fabricarray", "fabricarrayarray", "indexedfabricarray", "indexedfabr
 def named(name: str) -> Type | None:
     """The type with a short Warp name (``vec3f``, ``float32``, ``mat33``), None for anything else."""
     if name in _FLOATS:
-        return FLOAT
+        return Type("float", exact=_SPELLED.get(name, name))
     if name in _INTS:
-        return INT
+        return Type("int", exact=_SPELLED.get(name, name))
     if name == "bool":
-        return BOOL
+        return Type("bool", exact="bool")
     if name == "str":
         return STRING
     match = _NAMED.fullmatch(name)
     if match is None:
         return None
     scalar = "float" if match["suffix"] in (None, "f", "d", "h") else "int"
+    exact = _SUFFIXES[match["suffix"]]
     if match["vec"]:
-        return vector(int(match["n"]), scalar)
+        return vector(int(match["n"]), scalar, exact)
     if match["mat"]:
-        return matrix(int(match["r"]), int(match["c"]), scalar)
+        return matrix(int(match["r"]), int(match["c"]), scalar, exact)
     if match["quat"]:
-        return QUAT
+        return replace(QUAT, exact=exact)
     if match["transform"]:
-        return TRANSFORM
-    return vector(6, scalar) if match["sv"] else matrix(6, 6, scalar)
+        return replace(TRANSFORM, exact=exact)
+    return vector(6, scalar, exact) if match["sv"] else matrix(6, 6, scalar, exact)
 
 
 class Types:
@@ -197,16 +226,17 @@ class Types:
 
     def _generic_composite(self, module: Module, expr: ir.Call, scope: Scope, depth: int, short: str) -> Type:
         dtype = expr.keyword("dtype") or (expr.args[1] if len(expr.args) > 1 else None)
-        scalar = self.annotation(module, dtype, scope, depth + 1).kind if dtype is not None else "float"
-        known = {"float": "float", "generic": "float", "int": "int"}.get(scalar)
+        component = self.annotation(module, dtype, scope, depth + 1) if dtype is not None else FLOAT
+        known = {"float": "float", "generic": "float", "int": "int"}.get(component.kind)
+        exact = component.exact
         sizes = expr.keyword("length" if short.startswith("vec") else "shape") or (expr.args[0] if expr.args else None)
         if short.startswith("vec"):
             length = self._size(module, sizes, scope)
-            return vector(length or 0, known)
+            return vector(length or 0, known, exact)
         if isinstance(sizes, ir.Tuple) and len(sizes.elements) == 2:
             rows = self._size(module, sizes.elements[0], scope)
             columns = self._size(module, sizes.elements[1], scope)
-            return matrix(rows, columns, known) if rows and columns else matrix(0, 0, known)
+            return matrix(rows, columns, known, exact) if rows and columns else matrix(0, 0, known)
         return matrix(0, 0, known)
 
     def _size(self, module: Module, expr: ir.Expr | None, scope: Scope, depth: int = 0) -> int | None:

@@ -14,6 +14,8 @@ from warplint.probe.options import ProbeOptions
 from warplint.probe.slices import Refused, Slice, Slicer
 from warplint.source.project import Project
 
+#: Questions whose answer needs the kernel itself.
+_ABOUT_KERNELS = ("launch", "jacobian")
 #: How many calling kernels are tried when a func alone could not be decided.
 _CALLERS = 2
 #: A func that was decided alone is also looked at through its callers where the script has at most so many lines: it
@@ -69,7 +71,7 @@ def group(findings: Sequence[Finding]) -> list[list[int]]:
         key: object = number
         if isinstance(program, KernelProgram):
             refs = (program.kernel, *program.callers)
-            key = (finding.check, *((ref.path, ref.qualname, repr(ref.closure)) for ref in refs))
+            key = (finding.check, program.question, *((ref.path, ref.qualname, repr(ref.closure)) for ref in refs))
         groups.setdefault(key, []).append(number)
     return list(groups.values())
 
@@ -95,6 +97,13 @@ def _kernel_job(
     project: Project,
     options: ProbeOptions,
 ) -> Job:
+    if check == "answer" and not program.question:
+        raise Refused("nothing is asked that a launch could answer")
+    asked = json.loads(program.question or "{}")
+    if check == "answer" and asked["ask"] not in _ABOUT_KERNELS:
+        alone: dict[str, object] = {"kind": "kernel", "check": check, "targets": [], "marks": [{}] * len(flagged)}
+        return Job("", None, json.dumps(alone | {"question": program.question}))
+
     def cut(refs: Sequence[DefinitionRef]) -> tuple[list[str], Slice]:
         slicer = Slicer(project, options.allow_native, flagged, options.allow_import)
         slicer.options(program.kernel.path)
@@ -125,7 +134,10 @@ def _kernel_job(
     # Which numbers a func gets, and whether its gradient is used where they are singular, is up to its callers.
     through = check == "finite-adjoint" and len(names) > 1
     whole = len(refs) == len(program.callers) + 1
+    if asked.get("kernel") is not None:
+        asked["kernel"] = names[0]
     plan: dict[str, object] = {
+        "question": json.dumps(asked),
         "kind": "kernel",
         "check": check,
         "targets": [*names[1:], names[0]] if through else names,

@@ -1,4 +1,7 @@
-"""One line a finding: ``path:line:column: WP104 [confirmed] message``."""
+"""One line a finding: ``path:line:column: WP104 [confirmed] message``.
+
+Its reach stands beside the verdict where no tape launches the code: ``[confirmed, library]``.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,8 @@ def render(report: Report, style: Style = PLAIN, summed_up: bool = True) -> Iter
         place = style.link(style.strong(displayed(path)), path)
         rule = style.severity(finding.severity, finding.rule)
         verdict = style.verdict(finding.evidence.verdict)
+        if finding.fact.reach != "taped":
+            verdict = f"{verdict}, {finding.fact.reach}"
         yield f"{place}:{span.line}:{span.column}: {rule} [{verdict}] {finding.message}"
     if summed_up:
         yield summary(report, style)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from warplint.ir.facts import Severity
-from warplint.report.model import Report, evidence_line
+from warplint.report.model import Report, evidence_and_reach
 from warplint.report.texts import relative
 
 _LEVELS: Mapping[Severity, str] = {"error": "error", "warning": "warning", "info": "notice"}
@@ -30,7 +30,7 @@ def render(report: Report) -> Iterator[str]:
         if span.line == span.end_line:
             properties |= {"col": span.column, "endColumn": span.end_column}
         level = "notice" if finding.evidence.verdict == "refuted" else _LEVELS[finding.severity]
-        yield _command(level, properties, f"{finding.message}\n{evidence_line(finding)}")
+        yield _command(level, properties, f"{finding.message}\n{evidence_and_reach(finding)}")
     for problem in report.problems:
         properties = {"title": "warplint"}
         if problem.path:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from warplint.ir.facts import Severity
-from warplint.report.model import Report, evidence_line
+from warplint.report.model import Report, evidence_and_reach
 from warplint.report.texts import fingerprints, relative
 
 _SEVERITIES: Mapping[Severity, str] = {"error": "major", "warning": "minor", "info": "info"}
@@ -23,7 +23,7 @@ def render(report: Report) -> Iterator[str]:
         refuted = finding.evidence.verdict == "refuted"
         entries.append(
             {
-                "description": f"{finding.rule} {finding.name}: {finding.message} ({evidence_line(finding)})",
+                "description": f"{finding.rule} {finding.name}: {finding.message} ({evidence_and_reach(finding)})",
                 "check_name": finding.rule,
                 "fingerprint": fingerprint,
                 "severity": "info" if refuted else _SEVERITIES[finding.severity],

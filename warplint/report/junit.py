@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from warplint.ir.facts import Finding, Problem
 from warplint.ir.spans import displayed
-from warplint.report.model import Report, evidence_line, problem_line
+from warplint.report.model import Report, evidence_and_reach, problem_line
 
 # What XML 1.0 cannot hold, however it is escaped.
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -52,7 +52,7 @@ def _suite(name: str, findings: list[Finding], problems: list[Problem]) -> Itera
             f"    <testcase name={_attribute(f'{finding.rule} {finding.name}')} classname={_attribute(name)} "
             f'file={_attribute(name)} line="{span.line}">'
         )
-        text = f"{name}:{span.line}:{span.column}: {finding.message}\n{evidence_line(finding)}"
+        text = f"{name}:{span.line}:{span.column}: {finding.message}\n{evidence_and_reach(finding)}"
         attributes = f"type={_attribute(finding.severity)} message={_attribute(finding.message)}"
         yield f"      <failure {attributes}>{_text(text)}</failure>"
         yield "    </testcase>"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from warplint.ir.facts import Finding
 from warplint.ir.spans import displayed
-from warplint.report.model import Report, evidence_line, problem_line
+from warplint.report.model import Report, evidence_and_reach, problem_line
 from warplint.report.snippets import snippet
 from warplint.report.style import PLAIN
 from warplint.report.summary import summary
@@ -47,7 +47,7 @@ def _section(finding: Finding, report: Report) -> Iterator[str]:
     yield from shown
     yield fence
     yield ""
-    yield f"- {_line(evidence_line(finding))}"
+    yield f"- {_line(evidence_and_reach(finding))}"
     rule = report.rules.get(finding.rule)
     if rule is not None:
         yield f"- What to do: {' '.join(rule.fix.help.split())}"

@@ -84,3 +84,8 @@ def evidence_line(finding: Finding) -> str:
     where = f" on {evidence.device}" if evidence.device else ""
     where += f", Warp {evidence.warp_version}" if evidence.warp_version else ""
     return f"{evidence.verdict}{where}: {evidence.detail}"
+
+
+def evidence_and_reach(finding: Finding) -> str:
+    """The verdict as in ``evidence_line``, and whose code it is about: ``taped``, ``library`` or ``untaped``."""
+    return f"{evidence_line(finding)}; reach: {finding.fact.reach}"

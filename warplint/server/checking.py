@@ -202,6 +202,7 @@ class Checker:
         self._remember(path, project, memory, around)
         findings = self._selection.findings(analysis.facts)
         findings, _ = unsuppressed(findings, [analysis], {path: text}, self._selection)
+        findings = self._selection.of_reach(findings, None)
         findings = [one for one in in_order(findings) if at_least(one.severity, self._asked.min_severity)]
         configured = self._configurations.nearest(path.parent).probe
         around = self._before[path].around

@@ -107,6 +107,11 @@ class Configuration:
         return self.value("probe-native")  # type: ignore[no-any-return]
 
     @property
+    def reach(self) -> tuple[str, ...] | None:
+        """Whose findings are listed; None if no file says."""
+        return self.value("reach")  # type: ignore[no-any-return]
+
+    @property
     def fail_on(self) -> str | None:
         """From which severity on findings fail the run; None if no file says."""
         return self.value("fail-on")  # type: ignore[no-any-return]

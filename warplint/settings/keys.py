@@ -13,6 +13,7 @@ DEVICE = re.compile(r"auto|cpu|cuda:\d+")
 VERSION = re.compile(r"\d+(\.\d+)*")
 SEVERITIES = ("error", "warning", "info")
 FAIL_ON = (*SEVERITIES, "never")
+REACHES = ("taped", "library", "untaped")
 
 #: A piece of a JSON schema.
 Schema = Mapping[str, object]
@@ -57,6 +58,14 @@ def _matching(pattern: re.Pattern[str]) -> Callable[[object], str | None]:
 
 def _among(choices: tuple[str, ...]) -> Callable[[object], str | None]:
     return lambda value: value if isinstance(value, str) and value in choices else None
+
+
+def _all_among(choices: tuple[str, ...]) -> Callable[[object], tuple[str, ...] | None]:
+    def read(value: object) -> tuple[str, ...] | None:
+        found = _texts(value)
+        return found if found and all(item in choices for item in found) else None
+
+    return read
 
 
 def _severities(value: object) -> Mapping[str, str] | None:
@@ -138,6 +147,16 @@ KEYS: Mapping[str, Key] = {
         Form("true or false", {"type": "boolean"}, _boolean),
         "Whether a probe may compile and run native snippets.",
         "false",
+    ),
+    "reach": Key(
+        Form(
+            f"a list of {_listed(REACHES)}",
+            {"type": "array", "items": {"enum": list(REACHES)}, "minItems": 1},
+            _all_among(REACHES),
+        ),
+        "Whose findings are listed: of kernels that an analysed tape launches, that nothing launches, or that are "
+        "launched outside tapes only.",
+        "all",
     ),
     "fail-on": Key(
         Form(_listed(FAIL_ON), {"enum": list(FAIL_ON)}, _among(FAIL_ON)),

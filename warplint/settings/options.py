@@ -59,6 +59,8 @@ class Options:
     #: What is listed; None: what is for people to act on, and everything in formats that programs read.
     min_severity: str | None = None
     fail_on: str | None = None
+    #: Whose code is listed: ``taped``, ``library``, ``untaped``.
+    reach: tuple[str, ...] | None = None
     emit_probe: str | None = None
     output_format: OutputFormat = "full"
     #: Formats and the files that they go to, besides standard output.

@@ -59,6 +59,14 @@ def _is_disabled(record: Launched | Copied) -> bool:
     return isinstance(record, Launched) and record.summary is not None and record.summary.backward is False
 
 
+#: What switches an adjoint off, in words.
+_LEVELS = {
+    "kernel": "an option of the kernel",
+    "module": "an option of its module",
+    "config": "`wp.config.enable_backward`",
+}
+
+
 def _gone_past(trace: Trace, sweep: Sweep, whole: Sweep) -> Iterator[Fact]:
     suspects = [(at, record) for at, record in whole.operations if not record.recorded or _is_disabled(record)]
     if not suspects:
@@ -88,6 +96,8 @@ def _past(trace: Trace, sweep: Sweep, record: Launched, edge: Edge, kind: str) -
         "target": plain_name(edge.target),
         "input": plain_name(edge.origins[0]),
     }
+    if kind == "backward-disabled" and record.summary is not None:
+        attributes["level"] = _LEVELS.get(record.summary.level, record.summary.level)
     program = programs.gradient(trace, sweep, edge.origins)
     return Fact(kind, site, attributes, labels, record.context.definition, "taped", program)
 

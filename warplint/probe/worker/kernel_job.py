@@ -29,6 +29,8 @@ from warplint.probe.worker.loading import (
     overload,
     wrap,
 )
+from warplint.probe.worker.order import ordered
+from warplint.probe.worker.questions import answer
 from warplint.probe.worker.scouting import Scout, count_marks
 from warplint.probe.worker.usage import Usage
 
@@ -74,6 +76,10 @@ class KernelJob:
         """``verdicts``: one for each mark, as JSON."""
         if self.check == "compile":
             return {"verdicts": [self._compiles()] * len(self.marks)}
+        if self.check == "answer":
+            return {"verdicts": [self._answers()] * len(self.marks)}
+        if self.check == "order":
+            return {"verdicts": [self._ordered()] * len(self.marks)}
         verdicts: list[dict[str, Any] | None] = [None] * len(self.marks)
         refuted: dict[int, list[dict[str, Any]]] = {}
         targets: list[str] = self.plan["targets"]
@@ -139,6 +145,20 @@ class KernelJob:
         except Unsupported as error:
             return inconclusive(str(error))
         return {"verdict": "refuted", "detail": "Warp compiles it", "numbers": {}}
+
+    def _answers(self) -> dict[str, Any]:
+        """What a launch says to the question."""
+        try:
+            return answer(self.plan["question"], lambda: self._module(self.script), self.scratch)
+        except (Unsupported, DoesNotCompile) as error:
+            return inconclusive(str(error))
+
+    def _ordered(self) -> dict[str, Any]:
+        """Whether the result of the kernel depends on the order of its threads."""
+        try:
+            return ordered(self.script, self.plan["targets"][0], self.scratch, self.deadline)
+        except (Unsupported, DoesNotCompile) as error:
+            return inconclusive(str(error))
 
     def _target(self, target: str, verdicts: list[dict[str, Any] | None], deadline: float) -> dict[int, dict[str, Any]]:
         """Verdicts on the marks that are still open, from one kernel or func."""

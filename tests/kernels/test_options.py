@@ -1,0 +1,45 @@
+"""Which level switches an adjoint off: kernel before module before process, as Warp has it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.kernels.conftest import module_of
+from warplint.kernels import analysis
+from warplint.source.project import Project
+
+TEXT = """
+import warp as wp
+{head}
+@wp.kernel{options}
+def square(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    y[0] = x[0] * x[0]
+"""
+MODULE_OFF = "wp.set_module_options({'enable_backward': False})"
+NAMED_OFF = "wp.get_module('other').options['enable_backward'] = False"
+CONFIG_OFF = "wp.config.enable_backward = False"
+
+
+@pytest.mark.parametrize(
+    ("head", "options", "backward", "level"),
+    [
+        ("", "", True, "default"),
+        (MODULE_OFF, "", False, "module"),
+        (CONFIG_OFF, "", False, "config"),
+        ("wp.get_module(__name__).options['enable_backward'] = False", "", False, "module"),
+        (NAMED_OFF, "", True, "default"),
+        (NAMED_OFF, "(module='other')", False, "module"),
+        (MODULE_OFF, "(module='unique')", True, "default"),
+        (MODULE_OFF, "(module='other')", True, "default"),
+        (CONFIG_OFF, "(module='unique')", False, "config"),
+        ("", "(enable_backward=False)", False, "kernel"),
+        (MODULE_OFF, "(enable_backward=True)", True, "kernel"),
+        (CONFIG_OFF, "(enable_backward=True)", True, "kernel"),
+        ("", "(module='unique', module_options={'enable_backward': False})", False, "kernel"),
+    ],
+)
+def test_level(project: Project, head: str, options: str, backward: bool, level: str) -> None:
+    module = module_of(project, TEXT.format(head=head, options=options))
+    (kernel,) = [one for region in module.regions for one in module.within(region)]
+    found = analysis(project).knowledge.decorations.options(kernel)
+    assert (found.backward, found.level) == (backward, level)
