@@ -25,7 +25,8 @@ Wanted = Callable[[Sequence[Fact]], Sequence[Fact]]
 
 # The least that the text of a file says that has a part in tapes. Everything may come from other modules of the
 # project, under other names.
-_LAUNCHES = re.compile(r"\blaunch\s*\(|\bkernel\s*\(|autograd")
+#: What a module says that launches a kernel, decorates one with options, or checks one.
+LAUNCHES = re.compile(r"\blaunch\s*\(|\bkernel\s*\(|autograd")
 _HOSTS = re.compile(r"warp|Tape")
 
 
@@ -96,7 +97,7 @@ def tape_facts(linted: Linted, path: Path) -> FileAnalysis:
 
     def facts(project: Project, module: Module) -> _Found:
         host = tapes.TapeAnalysis(project, partial(kernels.effects, project))
-        launched = kernels.launches(project, module) if _LAUNCHES.search(module.text) else ()
+        launched = kernels.launches(project, module) if LAUNCHES.search(module.text) else ()
         found = linted.wanted((*host.module(module), *launched))
         return found, host.uses, tuple(host.exhausted)
 
