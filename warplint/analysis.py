@@ -24,8 +24,10 @@ PARALLEL_FROM = 32
 #: Picks the facts that matter to the caller; those that it drops cost nothing more.
 Wanted = Callable[[Sequence[Fact]], Sequence[Fact]]
 
+#: What a module says that launches a kernel, decorates one with options, or checks one.
+LAUNCHES = re.compile(r"\blaunch\s*\(|\bkernel\s*\(|autograd")
+
 # What the text of a file says that has a part in tapes, unless everything comes from other modules of the project.
-_LAUNCHES = re.compile(r"\blaunch\s*\(|\bkernel\s*\(|autograd")
 _HOSTS = re.compile(r"warp|Tape")
 
 
@@ -121,7 +123,7 @@ def tape_facts(linted: Linted, path: Path) -> FileAnalysis:
 
     def facts(project: Project, module: Module) -> _Found:
         host = tapes.TapeAnalysis(project, partial(kernels.effects, project))
-        launched = kernels.launches(project, module) if _LAUNCHES.search(module.text) else ()
+        launched = kernels.launches(project, module) if LAUNCHES.search(module.text) else ()
         found = linted.wanted((*host.module(module), *launched))
         return found, host.uses, _Followed(tuple(host.exhausted), host.runs, host.steps, host.BUDGET)
 

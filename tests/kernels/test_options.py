@@ -43,3 +43,34 @@ def test_level(project: Project, head: str, options: str, backward: bool, level:
     (kernel,) = [one for region in module.regions for one in module.within(region)]
     found = analysis(project).knowledge.decorations.options(kernel)
     assert (found.backward, found.level) == (backward, level)
+
+
+DERIVED = """
+import warp as wp
+
+wp.set_module_options({"enable_backward": False})
+
+@wp.func
+def power(x: float, n: int):
+    a = float(1.0)
+    for i in range(n):
+        a = a * x
+    return a
+
+@wp.kernel
+def run(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = CALL
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "kinds"),
+    [
+        ("wp.grad(power)(x[i], 3)[0]", {"loop-carried-value"}),  # Warp gives 42 for the slope of x**3 at 2
+        ("power(x[i], 3)", set()),
+    ],
+)
+def test_grad_forces_an_adjoint(project: Project, call: str, kinds: set[str]) -> None:
+    module = module_of(project, DERIVED.replace("CALL", call))
+    assert {fact.kind for fact in analysis(project).module(module)} == kinds

@@ -105,7 +105,12 @@ class Analysis:
         if options.backward is not True:
             # The module is meant to run forward only: just kernels that ask for an adjoint themselves count.
             differentiated = [kernel for kernel in differentiated if self.knowledge.decorations.explicit(kernel)]
-        if not differentiated and (kernels or options.backward is not True):
+        # ``wp.grad`` runs the adjoint of a func wherever it stands.
+        derived = not differentiated and self._relevant.is_derived(definition)
+        if not differentiated and not derived and (kernels or options.backward is not True):
+            return
+        if derived:
+            yield from self._facts(trace, None, closure, options, ())
             return
         if not kernels and self._users.forward_only(definition):
             return

@@ -192,8 +192,8 @@ class Calls(Expressions):
                 {parameter: self.type_of(value) for parameter, value in given.items()},
                 self._typed(node, name) if "dtype" in builtins.parameters(name) else None,
             )
-            types = {parameter: self.type_of(value) for parameter, value in given.items()}
-            self.refuse(node.span, *volumes.refused(types, dtype))
+            by_name = {parameter: self.type_of(value) for parameter, value in given.items()}
+            self.refuse(node.span, *volumes.refused(by_name, dtype))
             mode = node.keyword("sampling_mode") or (node.args[2] if len(node.args) > 2 else None)
             spelled = self.project.external(self.module, mode, self.definition.scope) if mode is not None else None
             sampled = (len(self.trace.operations), name, (spelled or "").rpartition(".")[2], dtype)
@@ -307,8 +307,9 @@ class Calls(Expressions):
         for callee in callees:
             if isinstance(callee, ir.Name) and (callee.id == name or self.module.bindings(callee.id)):
                 found = self.project.resolve(self.module, callee, func.scope)
-                is_function = isinstance(found, Definition) and isinstance(found.node, ir.FunctionDef)
-                if is_function and self._calls_back(found, seen):
+                if not isinstance(found, Definition) or not isinstance(found.node, ir.FunctionDef):
+                    continue
+                if self._calls_back(found, seen):
                     return True
         return False
 

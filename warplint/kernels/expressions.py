@@ -201,7 +201,7 @@ class Expressions(Builder):
 
     def _compare(self, node: ir.Compare) -> int:
         left = self.expr(node.left)
-        results = []
+        results: list[int] = []
         for symbol, comparator in zip(node.operators, node.comparators, strict=True):
             right = self.expr(comparator)
             if results and refusals.differ(self.type_of(left), self.type_of(right)):

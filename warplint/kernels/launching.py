@@ -88,15 +88,13 @@ class Launching:
         if not any(self._project.external(host.module, item, host.scope) == "warp.kernel" for item in plain):
             return
         if host.looped:
-            reason = "it is made, hashed and looked up in every round, and compiled for each other value it closes over"
-            yield self._fact(
-                "launch-contract", host, node.name_span, definition, {"what": "kernel-in-loop", "reason": reason}, None
-            )
+            said = "it is made, hashed and looked up in every round, and compiled for each other value it closes over"
+            yield self._about(node.name_span, host, definition, "kernel-in-loop", said, None)
         for decorator in decorators:
             reason = self._conflict(decorator, host)
             if reason is not None:
                 question: dict[str, object] = {"ask": "options", "options": ", ".join(_written(decorator))}
-                attributes = {"what": "options", "reason": reason}
+                attributes: dict[str, object] = {"what": "options", "reason": reason}
                 yield self._fact("option-conflict", host, decorator.span, definition, attributes, question)
 
     def _conflict(self, decorator: ir.Call, host: Host) -> str | None:
@@ -125,8 +123,8 @@ class Launching:
         if kernel is None or self._knowledge.decorations.options(kernel).backward is not False:
             return
         reason = f"`{kernel.node.name}` has no adjoint, which `{checker}` needs; `jacobian_fd` does without"
-        question = {"ask": "jacobian", "checker": checker, "kernel": kernel.node.name}
-        attributes = {"what": "no-adjoint", "reason": reason}
+        question: dict[str, object] = {"ask": "jacobian", "checker": checker, "kernel": kernel.node.name}
+        attributes: dict[str, object] = {"what": "no-adjoint", "reason": reason}
         yield self._fact("option-conflict", host, node.span, kernel, attributes, question)
 
     # --- launches ---
@@ -185,16 +183,16 @@ class Launching:
         passed = [self._given(value, host) for value in values]
         extents = [extent or 1 for extent in dim or [1]]
         shown = [_as_json(one.type) for one in passed]
-        question: dict[str, object] | None = {
+        question: dict[str, object] = {
             "ask": "launch",
             "kernel": kernel.node.name,
             "dim": extents,
             "arguments": shown,
         }
         if len(values) != len(parameters):
-            reason = f"it takes {len(parameters)} arguments, and {len(values)} are passed"
-            question = {**(question or {}), "arguments": [{"value": 0}] * len(values)}
-            yield self._about(node.span, host, kernel, "count", reason, question)
+            count = f"it takes {len(parameters)} arguments, and {len(values)} are passed"
+            question["arguments"] = [{"value": 0}] * len(values)
+            yield self._about(node.span, host, kernel, "count", count, question)
             return
         for number, (parameter, type_, one) in enumerate(zip(parameters, wanted, passed, strict=True)):
             reason = _refused(parameter.name, type_, one.type)
@@ -202,11 +200,11 @@ class Launching:
                 # what else is passed does not matter to this one
                 fitting = [_as_json(other) for other in wanted]
                 fitting[number] = shown[number]
-                asked = {**(question or {}), "arguments": fitting} if None not in fitting else None
+                asked = {**question, "arguments": fitting} if None not in fitting else None
                 yield self._about(values[number].span, host, kernel, "argument", reason, asked)
             elif device and one.device and _family(device) != _family(one.device):
-                reason = f"`{parameter.name}` is on {one.device}, and the launch on {device}"
-                yield self._about(values[number].span, host, kernel, "device", reason, None)
+                where = f"`{parameter.name}` is on {one.device}, and the launch on {device}"
+                yield self._about(values[number].span, host, kernel, "device", where, None)
 
     def _indices(self, node: ir.Call, host: Host, kernel: Definition, dim: list[int | None]) -> Iterator[Fact]:
         counts = set(self._unpacked(kernel))

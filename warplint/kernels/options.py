@@ -227,8 +227,8 @@ class Decorations:
                 known[_OVERWRITES] = UNKNOWN
             self._modules[module] = known
             self._configured[module] = configured
-            where = [("module", options), ("config", configured)]
-            self._levels[module] = next((level for level, given in where if "enable_backward" in given), "default")
+            level: Level = "config" if "enable_backward" in configured else "default"
+            self._levels[module] = "module" if "enable_backward" in options else level
         return known
 
     def _imported(self, module: Module) -> dict[str, object]:

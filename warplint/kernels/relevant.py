@@ -23,6 +23,9 @@ _CONTRACT = re.compile(
 _EXPLICIT = re.compile(r"enable_backward[\"']?\s*[=:]\s*(?!False\b)")
 
 
+_GRAD = re.compile(r"\bgrad\s*\(")
+
+
 class Relevant:
     """Answers the question for the modules of one project."""
 
@@ -46,6 +49,33 @@ class Relevant:
         """Whether a kernel whose own decorator switches its adjoint on calls ``func``, directly or through others."""
         return func.node.span.line in self._asked_for(func.module)
 
+    def _derived(self) -> Iterator[Definition]:
+        """The funcs that some ``wp.grad(func)`` differentiates, whatever the options are."""
+        for module in self._project.modules():
+            if not _GRAD.search(module.text):
+                continue
+            for region in _decorated(module):
+                if not _GRAD.search(module.text, region.start, region.end):
+                    continue
+                for definition in module.within(region):
+                    for part in definition.node.body:
+                        for node in ir.walk(part):
+                            func = self._derivative_of(definition, node)
+                            if func is not None:
+                                yield func
+
+    def _derivative_of(self, definition: Definition, node: ir.Node) -> Definition | None:
+        if not isinstance(node, ir.Call) or len(node.args) != 1:
+            return None
+        if self._project.external(definition.module, node.func, definition.scope) != "warp.grad":
+            return None
+        found = self._project.resolve(definition.module, node.args[0], definition.scope)
+        return found if isinstance(found, Definition) and self._decorations.role(found) == "func" else None
+
+    def is_derived(self, func: Definition) -> bool:
+        """Whether some ``wp.grad`` differentiates ``func`` itself."""
+        return any(func.node is other.node for other in self._derived())
+
     def _asked_for(self, module: Module) -> frozenset[int]:
         known = self._project.kept.get(Relevant)
         if not isinstance(known, dict):
@@ -65,6 +95,9 @@ class Relevant:
             if self._decorations.role(definition) == "kernel" and self._decorations.explicit(definition)
         ]
         found: dict[object, set[int]] = {}
+        for func in self._derived():
+            found.setdefault(func.module.path, set()).add(func.node.span.line)
+            queue.append(func)
         while queue:
             caller = queue.pop()
             for callee in _callees(self._project, caller):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from warplint import kernels, tapes
-from warplint.analysis import FileAnalysis, Linted, Wanted, kernel_facts, tape_facts
+from warplint.analysis import LAUNCHES, FileAnalysis, Linted, Wanted, kernel_facts, tape_facts
 from warplint.ir.effects import EffectSummary
 from warplint.ir.facts import Fact
 from warplint.reach import Uses, reaching
@@ -121,6 +121,8 @@ class _Run:
         if "warp" in text or "Tape" in text:
             found, uses = self._tapes()
             self._check()
+            if LAUNCHES.search(text):
+                found = [*found, *kernels.launches(self._project, self._module)]
             facts += wanted(found)
         if "@" in text:
             of_kernels = wanted(self._kernels(uses))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +41,7 @@ def ordered(script: str, target: str, scratch: Path, deadline: float) -> dict[st
         left = deadline - time.monotonic()
         if left < 1.0:
             break
-        outcome = isolate.run(
-            lambda stage, seed=seed: _compare(plain, backwards, single, seed), scratch, min(left, 15.0)
-        )
+        outcome = isolate.run(partial(_one, plain, backwards, single, seed), scratch, min(left, 15.0))
         if outcome.ended != "returned":
             continue
         if outcome.result["differs"]:
@@ -60,6 +59,11 @@ def _kernel(text: str, target: str, scratch: Path, suffix: str) -> Any:
         raise Unsupported("it is no kernel of fixed types")
     compile_kernel(kernel, "cpu")
     return kernel
+
+
+def _one(plain: Any, backwards: Any, single: list[Any], seed: int, stage: isolate.Stage) -> dict[str, Any]:
+    stage.set("forward")
+    return _compare(plain, backwards, single, seed)
 
 
 def _compare(plain: Any, backwards: Any, single: list[Any], seed: int) -> dict[str, Any]:
