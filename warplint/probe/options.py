@@ -15,6 +15,7 @@ class ProbeOptions:
     and the answers of earlier runs are kept in ``cache_dir`` (the user's cache folder where it is None); ``cache`` says
     whether such answers are used and stored. ``allow_import`` and ``allow_native`` widen what a slice may execute.
     ``parallel`` is the number of programs that run at a time (0: as many as there are processors, at most 4).
+    ``python`` is the interpreter beside whose Warp programs run, None for the one that runs warplint.
     """
 
     device: str = "auto"
@@ -25,6 +26,7 @@ class ProbeOptions:
     allow_import: bool = False
     allow_native: bool = False
     parallel: int = 0
+    python: Path | None = None
 
 
 def default_cache() -> Path:
