@@ -26,6 +26,7 @@ from warplint.catalogue.versions import VersionRange
 
 ROOT = Path(__file__).resolve().parent.parent
 
+
 def digest(example: Example) -> str:
     """What tells whether an example is still the one that was measured."""
     return hashlib.sha256(example.code.encode()).hexdigest()[:16]
