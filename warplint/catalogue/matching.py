@@ -70,6 +70,9 @@ class Matcher:
             if problem not in self.problems:
                 self.problems.append(problem)
             return None
+        when = VersionRange.parse(rule.warp).words()
+        if when:
+            message = f"{message} ({when})"
         severity, confidence = rule.severity, rule.confidence
         if case is not None:
             severity, confidence = case.severity or severity, case.confidence or confidence

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Union, get_args
 
+from warplint.catalogue.versions import VersionRange
 from warplint.ir.facts import Confidence, Severity
 from warplint.ir.programs import Check
 
@@ -162,3 +163,7 @@ class Rule:
     enabled: bool = True
     cases: tuple[Case, ...] = ()
     symptoms: tuple[str, ...] = ()
+
+    def concerns(self, version: str) -> bool:
+        """Whether that version of Warp has the defect."""
+        return version in VersionRange.parse(self.warp)

@@ -17,7 +17,7 @@ from warplint.kernels.callers import Callers
 from warplint.kernels.constants import Closure
 from warplint.kernels.execute import execute
 from warplint.kernels.facts import Facts
-from warplint.kernels.knowledge import WARP_VERSION, Knowledge
+from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.numeric import Place
 from warplint.kernels.options import Options
 from warplint.kernels.relevant import Relevant
@@ -30,8 +30,8 @@ from warplint.source.regions import Region
 class Analysis:
     """The kernel analysis of one project."""
 
-    def __init__(self, project: Project, warp_version: tuple[int, int] = WARP_VERSION) -> None:
-        self.knowledge = Knowledge(project, warp_version)
+    def __init__(self, project: Project) -> None:
+        self.knowledge = Knowledge(project)
         self.summaries = Summaries(self.knowledge)
         self.callers = Callers(self.knowledge)
         self._relevant = Relevant(project, self.knowledge.decorations)

@@ -146,7 +146,13 @@ class Pool:
         # One thread: the worker forks, and threads of a numeric library would not survive that.
         environment |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
         self._process = subprocess.Popen(
-            [str(options.python or sys.executable), "-I", "-B", "-c", _BOOT.format(paths=_paths(options.python is None))],
+            [
+                str(options.python or sys.executable),
+                "-I",
+                "-B",
+                "-c",
+                _BOOT.format(paths=_paths(options.python is None)),
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
