@@ -50,7 +50,7 @@ def findings(*facts: Fact, rule: Rule = RULE, warp: str | None = "1.19.0"):  # t
 def test_a_fact_that_a_rule_selects_is_a_finding() -> None:
     (found,) = findings(fact(target="x{y}"))
     assert (found.rule, found.name, found.confidence) == ("WP199", "forgotten-value", "high")
-    assert found.message == "`x{y}` is forgotten"
+    assert found.message == "`x{y}` is forgotten (since Warp 1.16 and before 1.20)"
     assert found.evidence.verdict == "unprobed"
     assert found.check == "gradient"
 
@@ -167,6 +167,20 @@ def test_versions_of_warp(warp: str | None, count: int) -> None:
 )
 def test_version_ranges(text: str, version: str, inside: bool) -> None:
     assert (version in VersionRange.parse(text)) is inside
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (">=1.0", ""),
+        (">=1.16", "since Warp 1.16"),
+        (">=1.0,<1.17", "before Warp 1.17"),
+        (">=1.8,<=1.17.1", "since Warp 1.8 and up to 1.17.1"),
+        (">=2.0", "since Warp 2.0"),
+    ],
+)
+def test_since_and_until_when_in_words(text: str, words: str) -> None:
+    assert VersionRange.parse(text).words() == words
 
 
 class TestCases:
