@@ -13,12 +13,42 @@ import re
 import signal
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-#: What each experiment asks, and its program.
-QUESTIONS: dict[str, tuple[str, str]] = {}
+
+@dataclass(frozen=True)
+class Question:
+    """What an experiment asks, its program, and the rules whose defect it shows where the answer is ``wrong``."""
+
+    text: str
+    program: str
+    about: tuple[str, ...] = ()
+
+
+QUESTIONS: dict[str, Question] = {}
+
+#: The rules that an experiment is about. The others show what surrounds them.
+_ABOUT = {
+    "copy-first": ("WP206",),
+    "clone-first": ("WP206",),
+    "assign-first": ("WP206",),
+    "clone-filled": ("WP207",),
+    "retain-grad": ("WP405",),
+    "in-place-multiply": ("WP101",),
+    "in-place-divide": ("WP101",),
+    "in-place-power": ("WP101",),
+    "in-place-modulo": ("WP101",),
+    "element-multiply": ("WP101",),
+    "local-component-store": ("WP102",),
+    "local-attribute-add": ("WP108",),
+    "break-in-short-loop": ("WP107",),
+    "where-square-root": ("WP501",),
+    "fraction": ("WP310",),
+    "backward-kernel-with-func": ("WP303",),
+}
 
 # What the programs share: compiled once, before any of them runs.
 _HEAD = """import numpy as np
@@ -58,7 +88,7 @@ def judged(gradient, expected):
 
 
 def _question(name: str, text: str, body: str) -> None:
-    QUESTIONS[name] = (text, body.lstrip("\n"))
+    QUESTIONS[name] = Question(text, body.lstrip("\n"), _ABOUT.get(name, ()))
 
 
 _question(
@@ -466,7 +496,7 @@ def ask(name: str, shared: dict[str, Any], folder: Path, seconds: int = 150) -> 
 
 
 def _answer(name: str, shared: dict[str, Any], folder: Path) -> str:
-    module = _written(f"experiment_{name.replace('-', '_')}", QUESTIONS[name][1], folder)
+    module = _written(f"experiment_{name.replace('-', '_')}", QUESTIONS[name].program, folder)
     scope = vars(module)
     scope |= {key: value for key, value in shared.items() if not key.startswith("__")}
     try:

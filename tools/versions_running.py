@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import select
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +131,25 @@ class Worker:
         return row
 
 
-def fixture_tasks(files: Sequence[Path]) -> list[dict[str, Any]]:
-    """One task for each file of kernels."""
-    return [{"kind": "kernels", "path": str(path)} for path in files]
+class Kept:
+    """Results of one part for one version, one JSON object a line, by the digest of what was run."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.rows: dict[str, dict[str, Any]] = {}
+        if path.exists():
+            for line in path.read_text(encoding="utf-8").splitlines():
+                row = json.loads(line)
+                self.rows[row["key"]] = row
+
+    def add(self, key: str, row: dict[str, Any]) -> None:
+        """Keep a result, now."""
+        self.rows[key] = {"key": key, **row}
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(self.rows[key]) + "\n")
+
+
+def key(*parts: object) -> str:
+    """The digest of what is run."""
+    return hashlib.sha256(json.dumps([str(part) for part in parts]).encode()).hexdigest()[:20]
