@@ -173,7 +173,10 @@ def test_a_requirement_stands_for_what_an_installer_takes(requirement: str, vers
         ("requirements/sim.txt", "warp-lang<1.17\n"),
         ("setup.cfg", "[options]\ninstall_requires =\n    numpy\n    warp-lang<1.17\n"),
         ("setup.cfg", "[options.extras_require]\nsim = warp-lang<1.17\n"),
-        ("uv.lock", '[[package]]\nname = "warp"\nversion = "3.0"\n\n[[package]]\nname = "warp-lang"\nversion = "1.16"\n'),
+        (
+            "uv.lock",
+            '[[package]]\nname = "warp"\nversion = "3.0"\n\n[[package]]\nname = "warp-lang"\nversion = "1.16"\n',
+        ),
         ("pdm.lock", '[[package]]\nname = "warp-lang"\nextras = ["a"]\nversion = "1.16"\n'),
         ("pixi.lock", "- pypi: https://example.org/warp_lang-1.16-py3-none-manylinux2014_x86_64.whl\n"),
         ("pixi.lock", "- kind: pypi\n  name: warp-lang\n  version: '1.16'\n"),
@@ -192,7 +195,9 @@ def test_what_asks_for_other_things_is_no_answer(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / "pyproject.toml").write_text('[project]\ndependencies = ["warp-lang-extras==1.2"]\n[broken\n')
     (tmp_path / "requirements.txt").write_text("-r warp-lang.txt\n# warp-lang==1.5\n")
-    (tmp_path / "uv.lock").write_text('[[package]]\nname = "a"\ndependencies = [{ name = "warp-lang" }]\nversion = "2"\n')
+    (tmp_path / "uv.lock").write_text(
+        '[[package]]\nname = "a"\ndependencies = [{ name = "warp-lang" }]\nversion = "2"\n'
+    )
     assert required(tmp_path) is None
 
 

@@ -111,6 +111,7 @@ class Analysis:
         yield from adjoints.all()
         if self.knowledge.decorations.role(trace.definition) == "kernel":
             yield from adjoints.effects()
+            yield from adjoints.compiled_without()
 
     def effects(self, definition: Definition) -> EffectSummary | None:
         """The effects of a kernel or func, None for anything else."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import configparser
 import re
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -160,13 +159,11 @@ def _requirements(folder: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _pyproject(text: str) -> Iterator[str]:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
+    from warplint.settings.toml import TOMLDecodeError, loads
+
     try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
+        document = loads(text)
+    except TOMLDecodeError:
         return  # whoever needs this file complains about it
     project, tool = _table(document, "project"), _table(document, "tool")
     yield from _strings(project.get("dependencies"))
