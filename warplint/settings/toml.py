@@ -1,4 +1,4 @@
-"""TOML, as the standard library reads it from Python 3.11 on, and ``tomli`` before. Import this late: few runs read any."""
+"""TOML, as the standard library reads it from Python 3.11 on, and ``tomli`` before. Import this late."""
 
 from __future__ import annotations
 
