@@ -172,6 +172,8 @@ def run_probe(kept: Kept, python: Path, scratch: Path, given: argparse.Namespace
             part, waiting = waiting[:_TOGETHER], waiting[_TOGETHER:]
             for finding, seen in zip(part, probe(part, project, options), strict=True):
                 known, rule = found[finding.location.path]
+                if seen.detail.startswith("not run"):
+                    continue  # that says nothing of Warp
                 kept.add(
                     known, {"rule": rule.id, "outcome": _outcome(seen.verdict, seen.detail), "detail": seen.detail}
                 )
