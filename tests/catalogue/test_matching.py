@@ -198,6 +198,13 @@ class TestCases:
         (found,) = findings(fact(depth=1), rule=self.RULE)
         assert (found.severity, found.confidence) == ("warning", "medium")
 
+    def test_a_case_may_be_for_some_versions(self) -> None:
+        rule = replace(RULE, cases=(Case({}, severity="warning", warp="<1.17"),))
+        for warp, severity in (("1.16.0", "warning"), ("1.17.0", "error"), (None, "error"), ("unknown", "error")):
+            matcher = Matcher([replace(rule, warp=">=1.0")], warp)
+            (found,) = matcher.findings([fact()], frozenset({rule.id}))
+            assert found.severity == severity, warp
+
     def test_what_is_no_case_weighs_as_the_rule_says(self) -> None:
         (found,) = findings(fact(depth=0), rule=self.RULE)
         assert (found.severity, found.confidence) == ("error", "high")

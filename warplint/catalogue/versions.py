@@ -55,7 +55,8 @@ class VersionRange:
         """Whether ``version`` (``1.19.0``, ``1.20.0.dev3``) is in the range. Only its leading numbers count."""
         match = re.match(r"\d+(\.\d+)*", version)
         if match is None:
-            return True  # unheard-of: treat as newer than all we know
+            numbers: tuple[int, ...] = (1 << 30,)  # unheard-of: newer than all we know
+            return all(_OPERATORS[sign](numbers, limit) for sign, limit in self.clauses)
         numbers = _numbers(match[0])
         return all(_OPERATORS[sign](numbers, limit) for sign, limit in self.clauses)
 
