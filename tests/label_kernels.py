@@ -62,7 +62,8 @@ def loaded(path: Path) -> Iterator[ModuleType]:
     """The fixture module at `path`; Warp's configuration is put back afterwards."""
     wp.init()
     flags = ("enable_backward", "enable_vector_component_overwrites", "max_unroll")
-    before = {flag: getattr(wp.config, flag) for flag in flags}
+    # Older versions do not have them all.
+    before = {flag: getattr(wp.config, flag) for flag in flags if hasattr(wp.config, flag)}
     name = f"fixture_kernels_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None

@@ -74,4 +74,5 @@ def report(
         files=tuple(by_path),
         rules={rule.id: rule for rule in load_catalogue()[0].rules},
         lines=lambda path: by_path.get(path, []),
+        warp_version_source="installed beside warplint",
     )

@@ -104,7 +104,7 @@ def _rule_page(rule: Rule, rules: tuple[Rule, ...], measured: Mapping[str, Any])
     yield ""
     yield f"This {_FIX_SAFETIES[rule.fix.safety]}."
     yield from _section("Probe", f"Not probed: {rule.probe.reason}" if rule.probe.reason else PROBES[rule.probe.kind])
-    yield from _section("Versions", f"Warp {_versions(rule.warp)}.")
+    yield from _section("Versions", f"Warp {_versions(rule.warp)}. See [what was seen under which](../versions.md).")
     yield from _section("Related rules", "")
     related = [other for other in rules if other is not rule and _related(rule, other)]
     yield from (f"- {link(other)}" for other in related) if related else ["None."]
@@ -157,7 +157,7 @@ def _said(rule: Rule, example: Example, measured: Mapping[str, Any]) -> Iterator
             )
         return
     if entry["line"] is None:
-        yield f"{entry['detail']}.".capitalize()
+        yield f"{entry['detail'][0].upper()}{entry['detail'][1:]}; [versions](../versions.md) has those that do."
         return
     yield f"Line {entry['line']}: {entry['message']}."
     if entry["verdict"] != "unprobed":

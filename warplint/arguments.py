@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from warplint import __version__
-from warplint.settings.keys import DEVICE, FAIL_ON, REACHES, SEVERITIES
+from warplint.settings.keys import DEVICE, FAIL_ON, REACHES, SEVERITIES, VERSION
 from warplint.settings.options import COLORS, OUTPUT_FORMATS, STDIN, AuditOptions, Color, Options, Selectors
 
 #: The commands besides ``check``, which needs not be named, and what each is for.
@@ -67,6 +67,9 @@ def check_parser() -> argparse.ArgumentParser:
     rules.add_argument("--ignore", **_MORE, type=_words, metavar="RULES", help="do not apply these")
     rules.add_argument("--config", metavar="FILE", help="this configuration for all files")
     rules.add_argument("--isolated", action="store_true", help="no configuration at all")
+
+    rules.add_argument("--warp-version", type=_version, metavar="VERSION", help="the Warp that the code is for")
+    rules.add_argument("--python", metavar="PATH", help="the environment (or its interpreter) that has that Warp")
 
     probe = parser.add_argument_group("probe")
     probe.add_argument("--probe", action=argparse.BooleanOptionalAction, help="run a small program for each finding")
@@ -187,6 +190,8 @@ def options(arguments: Sequence[str]) -> Options:
         ),
         config=given.config,
         isolated=given.isolated,
+        warp_version=given.warp_version,
+        python=given.python,
         exclude=_flat(given.exclude),
         probe=given.probe,
         probe_import=given.probe_import,
@@ -421,6 +426,12 @@ def _reaches(text: str) -> tuple[str, ...]:
         if word not in REACHES:
             raise argparse.ArgumentTypeError(f"{word!r} is none of {', '.join(REACHES)}; several are joined by commas")
     return words
+
+
+def _version(text: str) -> str:
+    if not VERSION.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"must be a version, as 1.16 or 1.16.0, not {text!r}")
+    return text
 
 
 def _device(text: str) -> str:

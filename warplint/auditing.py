@@ -14,7 +14,7 @@ from warplint.ir.audits import Audit, Entry, Judgement, Subject
 from warplint.ir.facts import Evidence, Fact, Finding, Reach
 from warplint.ir.programs import DefinitionRef, KernelProgram
 from warplint.ir.spans import Location, displayed
-from warplint.pipeline import DeviceUnusable, common_folder, import_roots, installed_warp, permissions
+from warplint.pipeline import DeviceUnusable, common_folder, import_roots, permissions
 from warplint.probe import NoDevice, ProbeOptions
 from warplint.probe.whole import Asked, Seen, probe_whole
 from warplint.processes import available_cpus
@@ -23,6 +23,7 @@ from warplint.selection import RuleSelection
 from warplint.settings.configuration import Configurations
 from warplint.settings.discovery import discover
 from warplint.settings.options import AuditOptions, Selectors
+from warplint.settings.warp import WarpVersions, installed_warp
 from warplint.source.project import Module, Project
 
 _JUDGEMENTS: Mapping[str, Judgement] = {"confirmed": "wrong", "refuted": "ok"}
@@ -40,10 +41,11 @@ def audit(options: AuditOptions, progress: Callable[[str], None] = lambda step: 
     configurations = Configurations(Path(options.config) if options.config is not None else None, options.isolated)
     discovery = discover(list(options.paths), configurations, False, options.exclude)
     files = tuple(path for path in discovery.files if path.suffix != ".ipynb")
-    selection = RuleSelection(Selectors(), configurations, installed_warp)
+    selection = RuleSelection(Selectors(), configurations, WarpVersions())
     selection.check(files)
     progress(f"reading {len(files)} files")
     project = open_project(import_roots(options.paths, files, configurations))
+    project.warp_version = selection.warp_series
     analyses = analyse_files(files, project, {}, options.jobs or available_cpus())
     findings = selection.findings(fact for analysis in analyses for fact in analysis.facts)
     uses = {kernel: use for analysis in analyses for kernel, use in analysis.uses.items()}

@@ -108,6 +108,7 @@ def _check_once(given: Options) -> int:
     from warplint.report import render
     from warplint.report.model import problem_line
     from warplint.report.style import Style
+    from warplint.settings.installed import EnvironmentUnusable
 
     relax_collector()
     stdin = sys.stdin.buffer.read() if STDIN in given.paths else None
@@ -119,6 +120,9 @@ def _check_once(given: Options) -> int:
             outcome, unwritten = _fix(given, outcome)
     except (UnknownSelector, DeviceUnusable) as error:
         _say(str(error))
+        return FAILED
+    except EnvironmentUnusable as error:
+        _say(f"--python: {error}")
         return FAILED
     report = outcome.report
     for problem in (*report.problems, *unwritten):

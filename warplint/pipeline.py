@@ -25,6 +25,7 @@ from warplint.selection import RuleSelection, in_order
 from warplint.settings.configuration import Configuration, Configurations
 from warplint.settings.discovery import discover
 from warplint.settings.options import STDIN, Options, Selectors
+from warplint.settings.warp import WarpVersion, WarpVersions, installed_warp, series
 from warplint.source.files import default_cache
 from warplint.source.project import Module, Project
 from warplint.source.text import read_text
@@ -98,13 +99,15 @@ def run(
     files = tuple(path for path in files if path not in {Path(problem.path) for problem in unread})
 
     # 2. Which rules apply to which of them.
-    selection = RuleSelection(options.selectors, configurations, installed_warp)
+    versions = WarpVersions(options.warp_version, options.python)
+    selection = RuleSelection(options.selectors, configurations, versions)
     selection.check(files)
 
     # 3. What is in them.
     progress(f"reading {len(files)} files")
     roots = import_roots(named, files, configurations)
     project = open_project(roots)
+    project.warp_version = selection.warp_series
     least = options.min_severity or ("info" if options.output_format in _FOR_PROGRAMS else "warning")
     told = partial(_told, selection, options, configurations, least)
     memory = _memory(options, selection, files, roots, least) if stdin is None else None
@@ -141,7 +144,7 @@ def run(
     clock.append(time.monotonic())
     listed = [finding for finding in findings if at_least(finding.severity, least)]
     rules = selection.rules_of(listed)
-    probed = _probed(listed, rules, project, options, configurations, progress)
+    probed = _probed(listed, rules, project, options, selection, configurations, progress)
     # What was only asked about, and not confirmed, was never there.
     known = {id(finding) for finding in listed}
     nothing = {id(finding) for finding, seen in zip(listed, probed, strict=True) if not _reportable(seen)}
@@ -187,9 +190,14 @@ def run(
         problems += analysis.problems if book is None else map(book.problem, analysis.problems)
     problems += baseline.problems if baseline is not None else []
     shown = [finding for finding in probed if options.show_refuted or finding.evidence.verdict != "refuted"]
+    linted_for: WarpVersion | None = None
+    if findings or not _for_people(options) or options.verbose:
+        common = common_folder(options.paths)
+        linted_for = versions.of(configurations.nearest(common), common)
     report = Report(
         version=__version__,
-        warp_version=installed_warp() if findings or not _for_people(options) else None,
+        warp_version=None if linted_for is None else linted_for.version,
+        warp_version_source=None if linted_for is None else linted_for.source,
         findings=tuple(shown),
         refuted=tuple(finding for finding in probed if finding not in shown),
         unlisted=len(unlisted),
@@ -202,7 +210,7 @@ def run(
     )
     tracebacks = {analysis.path: analysis.traceback for analysis in analyses if analysis.traceback is not None} | faults
     failed = any(_fails(finding, options, configurations) for finding in (*report.standing, *unlisted))
-    account = _account(files, configurations, clock, analyses)
+    account = _account(files, configurations, selection, clock, analyses) if options.verbose else ()
     return Outcome(report, tracebacks, failed, account)
 
 
@@ -249,13 +257,22 @@ def _reportable(finding: Finding) -> bool:
 
 
 def _account(
-    files: Iterable[Path], configurations: Configurations, clock: Sequence[float], analyses: Sequence[FileAnalysis]
+    files: Iterable[Path],
+    configurations: Configurations,
+    selection: RuleSelection,
+    clock: Sequence[float],
+    analyses: Sequence[FileAnalysis],
 ) -> tuple[str, ...]:
-    """Which configurations govern how many files, which host code was not followed to its end, how long it took."""
+    """Which configurations govern how many files, which Warp they are linted for and why, which host code was not
+    followed to its end, how long it took."""
     governed = Counter(configurations.nearest(path.parent).path for path in files)
     lines = [
         f"{displayed(path) if path is not None else 'no configuration'} governs {number} of the files"
         for path, number in sorted(governed.items(), key=str)
+    ]
+    linted_for = Counter(selection.warp_version(path) for path in files)
+    lines += [
+        f"{number} of the files linted for Warp {one.version} ({one.source})" for one, number in linted_for.items()
     ]
     cut = list(dict.fromkeys(entry for analysis in analyses for entry in analysis.exhausted))
     lines += [
@@ -298,7 +315,7 @@ def _fails(finding: Finding, options: Options, configurations: Configurations) -
 def catalogue_for(folder: str) -> tuple[tuple[Rule, ...], list[Problem]]:
     """The rules that are known to files in a folder, and what is wrong with what says so."""
     configurations = Configurations()
-    selection = RuleSelection(Selectors(), configurations, installed_warp)
+    selection = RuleSelection(Selectors(), configurations, WarpVersions())
     rules = selection.known(configurations.nearest(Path(folder)))
     return rules, [*configurations.problems, *selection.problems]
 
@@ -312,7 +329,7 @@ def configured(path: str, config: str | None, isolated: bool) -> tuple[Configure
     absolute = Path(os.path.abspath(path))
     configurations = Configurations(Path(config) if config is not None else None, isolated)
     governing = configurations.nearest(absolute if absolute.is_dir() else absolute.parent)
-    selection = RuleSelection(Selectors(), configurations, installed_warp)
+    selection = RuleSelection(Selectors(), configurations, WarpVersions())
     applied, ignored = selection.applied(governing), selection.ignored_in(absolute)
     settings = []
     for key, known in KEYS.items():
@@ -330,16 +347,6 @@ def configured(path: str, config: str | None, isolated: bool) -> tuple[Configure
     return Configured(displayed(absolute), files, tuple(settings), tuple(rules)), problems
 
 
-def installed_warp() -> str | None:
-    """The version of the installed Warp, without importing it; None if there is none."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("warp-lang")
-    except PackageNotFoundError:
-        return None
-
-
 def _texts(analyses: Iterable[FileAnalysis], project: Project, contents: Mapping[Path, bytes]) -> dict[Path, str]:
     """The texts of the linted files that could be read."""
     modules = [project.load(analysis.path, contents.get(analysis.path)) for analysis in analyses]
@@ -351,17 +358,28 @@ def _probed(
     rules: Mapping[str, Rule],
     project: Project,
     options: Options,
+    selection: RuleSelection,
     configurations: Configurations,
     progress: Progress,
 ) -> list[Finding]:
-    """``findings`` with the evidence of a probe, unless the command line or their configuration turn it off."""
+    """``findings`` with the evidence of a probe, unless the command line or their configuration turn it off.
+
+    Programs run with the Warp beside warplint. Where the code is linted for another one, the evidence says so, and what
+    only the other one gets wrong is not run.
+    """
     findings, places = list(findings), []
+    beside = installed_warp() if findings else None
     for number, finding in enumerate(findings):
         configured = configurations.nearest(finding.location.path.parent).probe
         if rules[finding.rule].probe.kind == "none":
             continue
         if (configured if options.probe is None else options.probe) is False:
             findings[number] = replace(finding, evidence=Evidence("unprobed", "the probe is turned off"))
+        elif beside is not None and not rules[finding.rule].concerns(beside):
+            linted_for = selection.warp_version(finding.location.path)
+            what = f"not probed: Warp {beside}, which runs the probe, does not have this defect"
+            what += f"; the code is linted for Warp {linted_for.version} ({linted_for.source})"
+            findings[number] = replace(finding, evidence=Evidence("unprobed", what))
         else:
             places.append(number)
     if not places:
@@ -382,7 +400,8 @@ def _probed(
                 f"the device `{probe_options.device}` cannot be used: {error}; `--device auto` uses what there is"
             ) from error
     for number, seen in zip(places, evidence, strict=True):
-        findings[number] = replace(findings[number], evidence=seen)
+        linted_for = selection.warp_version(findings[number].location.path)
+        findings[number] = replace(findings[number], evidence=_under_another(seen, linted_for))
     if options.emit_probe is not None:
         from warplint.probe.emit import write_scripts
 
@@ -391,6 +410,14 @@ def _probed(
         for number, finding in zip(places, written, strict=True):
             findings[number] = finding
     return findings
+
+
+def _under_another(evidence: Evidence, linted_for: WarpVersion) -> Evidence:
+    """``evidence``, which says so if it was seen under another Warp than the one that the code is linted for."""
+    seen = evidence.warp_version
+    if seen is None or series(seen) == series(linted_for.version):
+        return evidence
+    return replace(evidence, detail=f"{evidence.detail} (the code is linted for Warp {linted_for.version})")
 
 
 def _wants_fixes(options: Options) -> bool:

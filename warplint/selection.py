@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -11,6 +11,7 @@ from warplint.ir.facts import Fact, Finding, Problem, Severity
 from warplint.ir.spans import displayed
 from warplint.settings.configuration import DEFAULTS, Configuration, Configurations, line_naming
 from warplint.settings.options import Selectors
+from warplint.settings.warp import WarpVersion, WarpVersions, series
 from warplint.source.files import state_of
 
 if TYPE_CHECKING:
@@ -40,15 +41,13 @@ class Applied:
 class RuleSelection:
     """The rules for each file. A catalogue is read when it is first needed, which is never for a clean file."""
 
-    def __init__(
-        self, command_line: Selectors, configurations: Configurations, warp_version: Callable[[], str | None]
-    ) -> None:
+    def __init__(self, command_line: Selectors, configurations: Configurations, versions: WarpVersions) -> None:
         self._command_line = command_line
         self._configurations = configurations
-        self._warp_version = warp_version
+        self._versions = versions
         self._by_configuration: dict[Configuration, Applied] = {}
         self._catalogues: dict[tuple[Path, ...], Catalogue] = {}
-        self._matchers: dict[tuple[Path, ...], Matcher] = {}
+        self._matchers: dict[tuple[tuple[Path, ...], str], Matcher] = {}
         self._file_ignores: dict[tuple[Configuration, tuple[str, ...]], frozenset[str]] = {}
         self._problems: list[Problem] = []
 
@@ -76,14 +75,15 @@ class RuleSelection:
 
     def findings(self, facts: Iterable[Fact]) -> list[Finding]:
         """What the rules that apply make of ``facts``, by path, place and rule."""
-        by_configuration: dict[Configuration, list[Fact]] = {}
+        together: dict[tuple[Configuration, str], list[Fact]] = {}
         for fact in facts:
             configuration = self._configurations.nearest(fact.location.path.parent)
-            by_configuration.setdefault(configuration, []).append(fact)
+            version = self.warp_version(fact.location.path).version
+            together.setdefault((configuration, version), []).append(fact)
         found: list[Finding] = []
-        for configuration, some in by_configuration.items():
-            applied = self.applied(configuration)
-            matched = self._matcher(configuration).findings(some, applied.selected, applied.named, applied.severities)
+        for (configuration, version), some in together.items():
+            applied, matcher = self.applied(configuration), self._matcher(configuration, version)
+            matched = matcher.findings(some, applied.selected, applied.named, applied.severities)
             found += [finding for finding in matched if finding.rule not in self.ignored_in(finding.location.path)]
         return in_order(found)
 
@@ -95,7 +95,8 @@ class RuleSelection:
         configurations: dict[Configuration, int] = {}
         for folder in folders:
             configuration = self._configurations.nearest(folder)
-            found.append((str(folder), configurations.setdefault(configuration, len(configurations))))
+            version = self._versions.of(configuration, folder).version
+            found.append((str(folder), version, configurations.setdefault(configuration, len(configurations))))
         for configuration in configurations:
             found += [(str(table.path), sorted(table.values.items())) for table in configuration.tables]
             for place in (built_in_folder(), *configuration.folders("extend-rules")):
@@ -113,6 +114,14 @@ class RuleSelection:
             if wanted is None or finding.fact.reach in wanted or finding.fact.kind.endswith("-suppression"):
                 kept.append(finding)
         return kept
+
+    def warp_version(self, path: Path) -> WarpVersion:
+        """The version of Warp that a file is for, and what says so."""
+        return self._versions.of(self._configurations.nearest(path.parent), path.parent)
+
+    def warp_series(self, path: Path) -> tuple[int, int]:
+        """The first two numbers of that version."""
+        return series(self.warp_version(path).version)
 
     def wanted(self, facts: Iterable[Fact]) -> list[Fact]:
         """Those of ``facts`` that some rule makes a finding of."""
@@ -178,13 +187,13 @@ class RuleSelection:
             self._problems += problems
         return self._catalogues[folders]
 
-    def _matcher(self, configuration: Configuration) -> Matcher:
-        folders = configuration.folders("extend-rules")
-        if folders not in self._matchers:
+    def _matcher(self, configuration: Configuration, version: str) -> Matcher:
+        key = (configuration.folders("extend-rules"), version)
+        if key not in self._matchers:
             from warplint.catalogue.matching import Matcher
 
-            self._matchers[folders] = Matcher(self._catalogue(configuration).rules, self._warp_version())
-        return self._matchers[folders]
+            self._matchers[key] = Matcher(self._catalogue(configuration).rules, version)
+        return self._matchers[key]
 
     def _apply(self, configuration: Configuration) -> Applied:
         from warplint.catalogue.selecting import Layer, apply_selectors, meant, named, problem_with

@@ -14,9 +14,10 @@ from warplint.catalogue.rule import Rule
 from warplint.catalogue.versions import VersionRange
 from warplint.ir.facts import Finding, Problem
 from warplint.ir.spans import displayed
-from warplint.pipeline import installed_warp, run
+from warplint.pipeline import run
 from warplint.report.model import evidence_line
 from warplint.settings.options import Options
+from warplint.settings.warp import installed_warp
 
 _MARK = re.compile(r"# expect: ([A-Z]+\d+(?:, *[A-Z]+\d+)*)")
 
@@ -65,6 +66,8 @@ def try_rules(folder: Path, probe: bool = True, device: str | None = None) -> tu
             show_refuted=True,
             probe=probe,
             device=device,
+            # What is tried runs on this one.
+            warp_version=installed_warp(),
         )
         report = run(options).report
     by_path = {str(subject.path): subject for subject in subjects}

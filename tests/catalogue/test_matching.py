@@ -50,7 +50,7 @@ def findings(*facts: Fact, rule: Rule = RULE, warp: str | None = "1.19.0"):  # t
 def test_a_fact_that_a_rule_selects_is_a_finding() -> None:
     (found,) = findings(fact(target="x{y}"))
     assert (found.rule, found.name, found.confidence) == ("WP199", "forgotten-value", "high")
-    assert found.message == "`x{y}` is forgotten"
+    assert found.message == "`x{y}` is forgotten (since Warp 1.16 and before 1.20)"
     assert found.evidence.verdict == "unprobed"
     assert found.check == "gradient"
 
@@ -169,6 +169,20 @@ def test_version_ranges(text: str, version: str, inside: bool) -> None:
     assert (version in VersionRange.parse(text)) is inside
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (">=1.0", ""),
+        (">=1.16", "since Warp 1.16"),
+        (">=1.0,<1.17", "before Warp 1.17"),
+        (">=1.8,<=1.17.1", "since Warp 1.8 and up to 1.17.1"),
+        (">=2.0", "since Warp 2.0"),
+    ],
+)
+def test_since_and_until_when_in_words(text: str, words: str) -> None:
+    assert VersionRange.parse(text).words() == words
+
+
 class TestCases:
     """A case of a rule weighs differently."""
 
@@ -183,6 +197,13 @@ class TestCases:
     def test_the_first_that_holds_says_how_much(self) -> None:
         (found,) = findings(fact(depth=1), rule=self.RULE)
         assert (found.severity, found.confidence) == ("warning", "medium")
+
+    def test_a_case_may_be_for_some_versions(self) -> None:
+        rule = replace(RULE, cases=(Case({}, severity="warning", warp="<1.17"),))
+        for warp, severity in (("1.16.0", "warning"), ("1.17.0", "error"), (None, "error"), ("unknown", "error")):
+            matcher = Matcher([replace(rule, warp=">=1.0")], warp)
+            (found,) = matcher.findings([fact()], frozenset({rule.id}))
+            assert found.severity == severity, warp
 
     def test_what_is_no_case_weighs_as_the_rule_says(self) -> None:
         (found,) = findings(fact(depth=0), rule=self.RULE)

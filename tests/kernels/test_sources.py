@@ -19,6 +19,7 @@ RULES = {
     "loop-result-used": "WP105",
     "carried-index": "WP106",
     "early-exit": "WP107",
+    "func-compiled-without-adjoint": "WP303",
     "unselected-branch": "WP501",
 }
 ANNOTATED = sorted(path.name for path in SOURCES.glob("*.py") if "loops" not in path.name)

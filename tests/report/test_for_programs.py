@@ -38,6 +38,7 @@ def test_json_holds_everything_about_a_finding(source: Source) -> None:
     assert document == {
         "version": "0.1.0",
         "warp_version": "1.19.0",
+        "warp_version_source": "installed beside warplint",
         "device": "cuda:0",
         "findings": [
             {

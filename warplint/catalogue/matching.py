@@ -21,6 +21,7 @@ class Matcher:
 
     def __init__(self, rules: Iterable[Rule], warp_version: str | None) -> None:
         self._rules: dict[str, list[Rule]] = {}
+        self._warp_version = warp_version
         #: Mistakes in rule files that only show beside a fact.
         self.problems: list[Problem] = []
         for rule in rules:
@@ -45,7 +46,7 @@ class Matcher:
             for rule in self._rules.get(fact.kind, ()):
                 if rule.id not in selected or not rule.select.holds(fact.attributes):
                     continue
-                case = next((case for case in rule.cases if case.holds(fact.attributes)), None)
+                case = next((case for case in rule.cases if case.holds(fact.attributes, self._warp_version)), None)
                 if case is not None and not case.enabled and rule.id not in named:
                     continue
                 finding = self._finding(rule, case, fact, severities.get(rule.id))
@@ -70,6 +71,9 @@ class Matcher:
             if problem not in self.problems:
                 self.problems.append(problem)
             return None
+        when = VersionRange.parse(rule.warp).words()
+        if when:
+            message = f"{message} ({when})"
         severity, confidence = rule.severity, rule.confidence
         if case is not None:
             severity, confidence = case.severity or severity, case.confidence or confidence

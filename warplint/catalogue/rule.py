@@ -7,8 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Union, get_args
 
+from warplint.catalogue.versions import VersionRange
 from warplint.ir.facts import Confidence, Severity
 from warplint.ir.programs import Check
+
+# Of no numbers, and so newer than all: see ``VersionRange``.
+_NEWEST = "newest"
 
 Scalar = Union[str, int, float, bool, None]
 #: ``none`` goes with a reason: not every defect shows in a number.
@@ -99,16 +103,20 @@ class Selection:
 class Case:
     """Facts that the rule selects and that weigh differently: those that meet every condition in ``where``.
 
-    ``enabled`` False: they are findings only where the rule is selected by its own id or name.
+    ``warp`` is the range of Warp versions that this goes for, empty for all that the rule has. ``enabled`` False: they
+    are findings only where the rule is selected by its own id or name.
     """
 
     where: Mapping[str, Condition]
     severity: Severity | None = None
     confidence: Confidence | None = None
     enabled: bool = True
+    warp: str = ""
 
-    def holds(self, attributes: Mapping[str, object]) -> bool:
-        """Whether a fact with these attributes is such a case."""
+    def holds(self, attributes: Mapping[str, object], version: str | None = None) -> bool:
+        """Whether a fact with these attributes is such a case where the code is for this Warp; None: the newest."""
+        if self.warp and (version or _NEWEST) not in VersionRange.parse(self.warp):
+            return False
         return all(condition.holds(attributes.get(name)) for name, condition in self.where.items())
 
 
@@ -164,3 +172,7 @@ class Rule:
     cases: tuple[Case, ...] = ()
     symptoms: tuple[str, ...] = ()
     only_confirmed: bool = False
+
+    def concerns(self, version: str) -> bool:
+        """Whether that version of Warp has the defect."""
+        return version in VersionRange.parse(self.warp)

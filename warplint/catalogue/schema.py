@@ -96,13 +96,14 @@ _PROPERTIES: dict[str, object] = {
             **_mapping(
                 {
                     "where": _WHERE,
+                    "warp": _whole(f"{_CLAUSE}(,{_CLAUSE})*"),
                     "severity": {"enum": list(SEVERITIES)},
                     "confidence": {"enum": list(CONFIDENCES)},
                     "enabled": {"type": "boolean"},
                 },
                 ("where",),
             ),
-            "minProperties": 2,
+            "anyOf": [{"required": [word]} for word in ("severity", "confidence", "enabled")],
         },
     },
     "symptoms": {

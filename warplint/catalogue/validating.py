@@ -53,6 +53,8 @@ REQUIRED = (
     "examples",
 )
 OPTIONAL = ("enabled", "cases", "symptoms", "only-confirmed")
+# What a case may say otherwise than its rule.
+_DIFFERENT = ("severity", "confidence", "enabled")
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,12 +198,13 @@ def _family(check: _Checker, values: Mapping[str, object]) -> str:
     return family
 
 
-def _versions(check: _Checker, values: Mapping[str, object]) -> str:
-    text = check.text(values, "warp")
+def _versions(check: _Checker, values: Mapping[str, object], outer: tuple[str, ...] = ()) -> str:
+    text = check.text(values, "warp", outer)
     try:
         VersionRange.parse(text)
     except ValueError as error:
-        check.complain(("warp",), str(error))
+        check.complain((*outer, "warp"), str(error))
+        return ""
     return text
 
 
@@ -235,11 +238,11 @@ def _cases(check: _Checker, values: Mapping[str, object]) -> tuple[Case, ...]:
     cases = []
     for item in given:
         outer = ("cases",)
-        parts = check.mapping(item, outer, ("where",), ("severity", "confidence", "enabled"))
+        parts = check.mapping(item, outer, ("where",), ("warp", *_DIFFERENT))
         enabled = parts.get("enabled", True)
         if not isinstance(enabled, bool):
             check.complain((*outer, "enabled"), "must be true or false")
-        if len(parts) < 2:
+        if parts.keys().isdisjoint(_DIFFERENT):
             check.complain(outer, "must say what is different: `severity`, `confidence` or `enabled`")
         cases.append(
             Case(
@@ -247,6 +250,7 @@ def _cases(check: _Checker, values: Mapping[str, object]) -> tuple[Case, ...]:
                 cast("Severity | None", check.choice(parts, "severity", SEVERITIES, outer) or None),
                 cast("Confidence | None", check.choice(parts, "confidence", CONFIDENCES, outer) or None),
                 enabled is not False,
+                _versions(check, parts, outer) if "warp" in parts else "",
             )
         )
     return tuple(cases)

@@ -39,13 +39,30 @@ class VersionRange:
             clauses.append((match[1], _numbers(match[2])))
         return cls(tuple(clauses))
 
+    def words(self) -> str:
+        """Since and until when, for people: ``before Warp 1.17``, ``since Warp 1.16``; empty for all versions.
+
+        Version 1.0 is where everything begins.
+        """
+        lower = [limit for sign, limit in self.clauses if sign in (">=", ">", "==") and limit > (1,)]
+        upper = [(sign, limit) for sign, limit in self.clauses if sign in ("<", "<=")]
+        parts = [f"since Warp {_text(max(lower))}"] if lower else []
+        for sign, limit in upper[:1]:
+            parts.append(f"{'before' if sign == '<' else 'up to'} {'' if parts else 'Warp '}{_text(limit)}")
+        return " and ".join(parts)
+
     def __contains__(self, version: str) -> bool:
         """Whether ``version`` (``1.19.0``, ``1.20.0.dev3``) is in the range. Only its leading numbers count."""
         match = re.match(r"\d+(\.\d+)*", version)
         if match is None:
-            return True  # unheard-of: treat as newer than all we know
+            numbers: tuple[int, ...] = (1 << 30,)  # unheard-of: newer than all we know
+            return all(_OPERATORS[sign](numbers, limit) for sign, limit in self.clauses)
         numbers = _numbers(match[0])
         return all(_OPERATORS[sign](numbers, limit) for sign, limit in self.clauses)
+
+
+def _text(numbers: tuple[int, ...]) -> str:
+    return ".".join(map(str, numbers if len(numbers) > 1 else (*numbers, 0)))
 
 
 def _numbers(version: str) -> tuple[int, ...]:

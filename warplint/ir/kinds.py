@@ -31,6 +31,7 @@ KINDS: Mapping[str, frozenset[str]] = {
     "unselected-branch": frozenset({"operation", "operand", "condition", "singular", "function", "active"}),
     "singular-adjoint": frozenset({"expression", "function", "argument", "reachable", "active"}),
     "severed-path": frozenset({"cause", "function", "argument", "part", "expression", "active"}),
+    "func-compiled-without-adjoint": frozenset({"kernel", "function", "argument"}),
     # kernels: adjoints that people wrote, and effects that the reverse sweep repeats
     "adjoint-assigned": frozenset({"function", "forward", "parameter", "shared", "statement"}),
     "adjoint-missing": frozenset({"function", "forward", "parameter"}),

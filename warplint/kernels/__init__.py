@@ -19,7 +19,7 @@ from warplint.kernels.constants import Closure
 from warplint.kernels.contracts import Contracts, unreached
 from warplint.kernels.execute import execute
 from warplint.kernels.facts import Facts
-from warplint.kernels.knowledge import WARP_VERSION, Knowledge
+from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.launching import Launching
 from warplint.kernels.numeric import Place
 from warplint.kernels.options import Options
@@ -35,8 +35,8 @@ from warplint.source.regions import Region
 class Analysis:
     """The kernel analysis of one project."""
 
-    def __init__(self, project: Project, warp_version: tuple[int, int] = WARP_VERSION) -> None:
-        self.knowledge = Knowledge(project, warp_version)
+    def __init__(self, project: Project) -> None:
+        self.knowledge = Knowledge(project)
         self.summaries = Summaries(self.knowledge)
         self.callers = Callers(self.knowledge)
         self._users = Users(project, self.knowledge.decorations)
@@ -135,6 +135,7 @@ class Analysis:
             yield absent.marked(self.knowledge, trace, fact, given[4])
         if self.knowledge.decorations.role(trace.definition) == "kernel":
             yield from adjoints.effects()
+            yield from adjoints.compiled_without()
 
     def effects(self, definition: Definition) -> EffectSummary | None:
         """The effects of a kernel or func, None for anything else."""

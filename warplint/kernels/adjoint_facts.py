@@ -9,6 +9,7 @@ from warplint.ir.programs import DefinitionRef, KernelProgram
 from warplint.ir.spans import Location, Span
 from warplint.kernels import custom
 from warplint.kernels.callers import Callers
+from warplint.kernels.disabled import WithoutAdjoint, without_adjoint
 from warplint.kernels.endless import Endless, endless
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.making import Maker
@@ -51,6 +52,11 @@ class AdjointFacts(Maker):
         """What the funcs that a kernel calls do once more in its reverse sweep."""
         for found in repeated(self._knowledge, self._trace, self._active):
             yield self._repeated(found)
+
+    def compiled_without(self) -> Iterator[Fact]:
+        """The funcs that a kernel calls and that get no adjoint from the module of the kernel."""
+        for found in without_adjoint(self._knowledge, self._trace, self._active):
+            yield self._without(found)
 
     # --- where ---
 
@@ -114,6 +120,17 @@ class AdjointFacts(Maker):
             "active": True,
         }
         return self._fact("severed-path", operation.span, attributes, labels)
+
+    def _without(self, found: WithoutAdjoint) -> Fact:
+        call = self._trace.operations[found.call]
+        assert isinstance(call.detail, Definition)
+        attributes: dict[str, object] = {
+            "kernel": self._definition.node.name,
+            "function": call.detail.node.name,
+            "argument": self._value(self._trace.operations[found.operand]),
+        }
+        labels = [self._label(call.span, "compiled as the module is: without an adjoint")]
+        return self._fact("func-compiled-without-adjoint", call.span, attributes, labels)
 
     # --- what the reverse sweep repeats ---
 

@@ -16,16 +16,15 @@ if TYPE_CHECKING:
     from warplint.kernels.summary import Summary
     from warplint.kernels.trace import Trace
 
-#: Version of Warp whose code generator is mirrored, unless another one is asked for.
+#: Version of Warp whose code generator is mirrored where the project does not say which one a file is for.
 WARP_VERSION = (1, 19)
 
 
 class Knowledge:
     """Everything that is known of one project."""
 
-    def __init__(self, project: Project, warp_version: tuple[int, int] = WARP_VERSION) -> None:
+    def __init__(self, project: Project) -> None:
         self.project = project
-        self.warp_version = warp_version
         self.types = Types(project)
         self.constants = Constants(project)
         self.factories = Factories(project, self.constants)
@@ -48,6 +47,10 @@ class Knowledge:
         if all(type_ == returned and type_.exact == returned.exact for type_ in types):
             return returned
         return GENERIC if any(self.types.differentiable(type_) for type_ in types) else UNKNOWN_TYPE
+
+    def warp_version(self, path: Path) -> tuple[int, int]:
+        """The version of Warp that a file is for."""
+        return WARP_VERSION if self.project.warp_version is None else self.project.warp_version(path)
 
     def returned(self, definition: Definition) -> Type:
         """The type that a func returns: as annotated, else as its body shows."""

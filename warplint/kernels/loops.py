@@ -46,9 +46,9 @@ def unroll(builder: Builder, loop: ir.For) -> Decision:
     if contains_control(loop.body, (ir.Break,)):
         return None
     # Warp unrolls a loop with ``continue`` from 1.19 on.
-    if builder.knowledge.warp_version < (1, 19) and contains_control(loop.body, (ir.Continue,)):
-        return None
-    return iterations
+    if not contains_control(loop.body, (ir.Continue,)):
+        return iterations
+    return None if builder.knowledge.warp_version(builder.module.path) < (1, 19) else iterations
 
 
 def contains_control(body: tuple[ir.Stmt, ...], kinds: tuple[type[ir.Node], ...]) -> bool:

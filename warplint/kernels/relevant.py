@@ -54,7 +54,7 @@ class Relevant:
         for module in self._project.modules():
             if not _GRAD.search(module.text):
                 continue
-            for region in _decorated(module):
+            for region in decorated_regions(module):
                 if not _GRAD.search(module.text, region.start, region.end):
                     continue
                 for definition in module.within(region):

@@ -113,7 +113,7 @@ class Stores(Calls):
         """From 1.18, components of elements are multiplied and divided in place in forward-only code alone."""
         if operator in ("+", "-") or not type_.is_composite or type_.scalar != "float":
             return
-        if self.options.backward is True and self.knowledge.warp_version >= (1, 18):
+        if self.options.backward is True and self.knowledge.warp_version(self.module.path) >= (1, 18):
             reason = f"`{operator}=` on a component of an array's element has no adjoint"
             self.refuse(statement, "component-in-place", reason)
 

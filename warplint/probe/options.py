@@ -14,6 +14,7 @@ class ProbeOptions:
     whether such answers are used and stored. Without ``reuse`` they are only stored; with ``resume`` those are used as
     well that ran out of time or were not decided long ago. ``allow_import`` and ``allow_native`` widen what a slice may
     execute. ``parallel`` is the number of programs that run at a time (0: one for each processor, at most 4).
+    ``python`` is the interpreter beside whose Warp programs run, None for the one that runs warplint.
     """
 
     device: str = "auto"
@@ -26,3 +27,4 @@ class ProbeOptions:
     allow_import: bool = False
     allow_native: bool = False
     parallel: int = 0
+    python: Path | None = None

@@ -149,7 +149,7 @@ class Pool:
 
     def _start(self) -> None:
         options = self._options
-        if not _installed("warp"):
+        if options.python is None and not _installed("warp"):
             raise WorkerUnusable("Warp is not installed beside warplint; install it with `pip install warp-lang`")
         environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
         if self._repeats_on in (None, "cpu"):
@@ -159,7 +159,13 @@ class Pool:
         # One thread: the worker forks, and threads of a numeric library would not survive that.
         environment |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
         self._process = subprocess.Popen(
-            [sys.executable, "-I", "-B", "-c", _BOOT.format(paths=_paths())],
+            [
+                str(options.python or sys.executable),
+                "-I",
+                "-B",
+                "-c",
+                _BOOT.format(paths=_paths(options.python is None)),
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -259,13 +265,14 @@ def _installed(package: str) -> bool:
         return False
 
 
-def _paths() -> list[str]:
+def _paths(own: bool) -> list[str]:
     """Where the worker, which starts without the user's paths, finds this package and what it imports.
 
-    They go behind the interpreter's own, so that nothing in them can stand in for an installed package.
+    They go behind the interpreter's own, so that nothing in them can stand in for an installed package. An interpreter
+    that is not our ``own`` has what this package imports, or it has nothing.
     """
     found = [str(Path(__file__).resolve().parents[2])]
-    for name, distribution in (("warp", "warp_lang"), ("numpy", "numpy")):
+    for name, distribution in (("warp", "warp_lang"), ("numpy", "numpy")) if own else ():
         try:
             spec = importlib.util.find_spec(name)
         except (ImportError, ValueError):

@@ -134,7 +134,7 @@ def open_store(options: ProbeOptions, gpu: str | None) -> Store | None:
 
     None where it is turned off, where the user has no place for it, or where it is not known which Warp would run.
     """
-    if not options.cache:
+    if not options.cache or options.python is not None:
         return None
     try:
         folder = (options.cache_dir or default_cache()).absolute() / "verdicts"

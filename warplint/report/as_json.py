@@ -18,6 +18,7 @@ def render(report: Report) -> Iterator[str]:
     document = {
         "version": report.version,
         "warp_version": report.warp_version,
+        "warp_version_source": report.warp_version_source,
         "device": report.device,
         "findings": [finding(found) for found in report.findings],
         "errors": [error(problem) for problem in report.problems],

@@ -21,9 +21,10 @@ class Report:
 
     ``findings`` are shown, in the order of their places; those that a probe refuted are among them only on request,
     and in ``refuted`` otherwise. ``rules`` are the rules of the findings by id. ``files`` are the linted files.
-    ``warp_version`` is the installed Warp, None if there is none or it was not looked up. ``unlisted`` is how many
-    findings are less severe than what was asked for, ``suppressed`` how many comments took away, and ``baselined``
-    how many are in the baseline.
+    ``warp_version`` is the Warp that the code is linted for and ``warp_version_source`` what says so, both None if that
+    was not looked up; where configurations differ, they are those of the folder that holds everything linted.
+    ``unlisted`` is how many findings are less severe than what was asked for, ``suppressed`` how many comments took
+    away, and ``baselined`` how many are in the baseline.
     """
 
     version: str
@@ -37,6 +38,7 @@ class Report:
     unlisted: int = 0
     suppressed: int = 0
     baselined: int = 0
+    warp_version_source: str | None = None
 
     @property
     def device(self) -> str | None:

@@ -12,7 +12,7 @@ from warplint.catalogue.selecting import UnknownSelector
 from warplint.frontend import open_project
 from warplint.ir.facts import Finding, Problem, at_least
 from warplint.ir.spans import Location, Span, file_and_cell
-from warplint.pipeline import import_roots, installed_warp, unsuppressed
+from warplint.pipeline import import_roots, unsuppressed
 from warplint.report.lsp import uri
 from warplint.selection import RuleSelection, in_order
 from warplint.server.cells import Cells
@@ -21,6 +21,8 @@ from warplint.server.shape import Shape
 from warplint.settings.configuration import NAMES, Configurations
 from warplint.settings.discovery import discover
 from warplint.settings.options import Selectors
+from warplint.settings.requirements import LOCKS
+from warplint.settings.warp import WarpVersions
 from warplint.source.project import Module, Project
 
 
@@ -127,7 +129,7 @@ class Checker:
     def _read_settings(self) -> None:
         asked = self._asked
         self._configurations = Configurations(Path(asked.config) if asked.config is not None else None)
-        self._selection = RuleSelection(asked.selectors, self._configurations, installed_warp)
+        self._selection = RuleSelection(asked.selectors, self._configurations, WarpVersions())
         self._stamps = {}
         self._excluded: dict[Path, bool] = {}
         self._before.clear()
@@ -163,7 +165,8 @@ class Checker:
         return changed
 
     def _configuration_stamps(self, path: Path) -> dict[Path, object]:
-        files = [folder / name for folder in path.parents for name in NAMES]
+        # A lock says for which Warp the code is.
+        files = [folder / name for folder in path.parents for name in (*NAMES, *LOCKS)]
         nearest = self._configurations.nearest(path.parent)
         files += [table.path for table in nearest.tables]
         for folder in nearest.folders("extend-rules"):
@@ -244,6 +247,7 @@ class Checker:
         if before is None:
             project = open_project(import_roots([str(self.root)], [path], self._configurations))
             project.unsaved = unsaved
+            project.warp_version = self._selection.warp_series
             return project, object()
         now = {other: _version(other, unsaved) for other in before.others}
         changed = {other for other, version in now.items() if version != before.others[other]}

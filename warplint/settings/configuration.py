@@ -10,7 +10,6 @@ from __future__ import annotations
 import difflib
 import os
 import re
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -275,16 +274,14 @@ class Configurations:
     def _table(self, path: Path, text: bytes, nested: bool) -> Mapping[str, object] | None:
         """The table of warplint's keys in ``text``, None where there is none (complained about if broken)."""
         # Late: most runs read no configuration.
-        if sys.version_info >= (3, 11):
-            import tomllib
-        else:
-            import tomli as tomllib
+        from warplint.settings.toml import TOMLDecodeError, loads
+
         try:
-            document = tomllib.loads(text.decode("utf-8"))
+            document = loads(text.decode("utf-8"))
         except UnicodeDecodeError:
             self._complain(path, "the configuration is not UTF-8; save it as UTF-8")
             return {}
-        except tomllib.TOMLDecodeError as error:
+        except TOMLDecodeError as error:
             what, line, column = _toml_position(str(error))
             self._complain(path, f"broken TOML: {what}; files below it are linted with the defaults", line, column)
             return {}

@@ -124,8 +124,9 @@ KEYS: Mapping[str, Key] = {
     "src": Key(_LIST, "Folders where absolute imports are looked for, relative to this file.", '[".", "src"]'),
     "warp-version": Key(
         Form("a version, as `1.16`", {"type": "string", "pattern": f"^{VERSION.pattern}$"}, _matching(VERSION)),
-        "The version of Warp that the code is for.",
-        "the installed one",
+        "The version of Warp that the code is for. Where nobody says, it is that of the environment, else what the "
+        "project's lock or requirement names, else the newest that is known.",
+        "found out",
     ),
     "probe": Key(
         Form("true or false", {"type": "boolean"}, _boolean),

@@ -41,6 +41,9 @@ class Options:
     selectors: Selectors = field(default_factory=Selectors)
     config: str | None = None
     isolated: bool = False
+    #: The version of Warp that the code is for, and the environment whose Warp that is otherwise.
+    warp_version: str | None = None
+    python: str | None = None
     exclude: tuple[str, ...] = ()
     probe: bool | None = None
     #: Whether a probe may import from the project, and run native snippets.

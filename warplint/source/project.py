@@ -144,6 +144,8 @@ class Project:
         self.kept: dict[object, object] = {}
         #: What stands for files that are not read from disk: the texts in an editor.
         self.unsaved: Mapping[Path, bytes] = {}
+        #: The version of Warp that a file is for, as its first two numbers; None: the newest.
+        self.warp_version: Callable[[Path], tuple[int, int]] | None = None
         #: The regions that could not be read, in the order they were met.
         self.problems: list[Problem] = []
 
@@ -206,6 +208,7 @@ class Project:
         project._found = self._found
         project._package_roots = self._package_roots
         project.unsaved = self.unsaved
+        project.warp_version = self.warp_version
         project.problems = list(self.problems)
         for path, module in self._modules.items():
             if isinstance(module, Module):
@@ -221,6 +224,7 @@ class Project:
         """
         project = Project(self._reader, self._roots, self._precise_reader, self._precise)
         project.unsaved = self.unsaved
+        project.warp_version = self.warp_version
         if imports_hold:
             project._found = self._found
             project._package_roots = self._package_roots

@@ -32,7 +32,7 @@ def facts(trace: Trace, sweeps: list[Sweep], actives: list[Activity]) -> Iterato
             if edges:
                 reader = _later_reader(sweep, active, number)
                 if reader is not None:
-                    yield _before_reader(sweep, record, reader)
+                    yield _before_reader(trace, sweep, record, reader, edges[0].origins)
 
 
 def is_clone(record: Copied) -> bool:
@@ -87,7 +87,7 @@ def _allocator(trace: Trace, sweep: Sweep, record: Copied, change: Launched | Fi
     return Fact("clone-as-allocator", place.site, attributes, labels, place.definition, "taped", program)
 
 
-def _before_reader(sweep: Sweep, record: Copied, reader: Launched | Copied) -> Fact:
+def _before_reader(trace: Trace, sweep: Sweep, record: Copied, reader: Launched | Copied, origins: Origins) -> Fact:
     place = record.context
     labels = (
         Label(place.site, f"{name_of(record.source)} is copied on the tape"),
@@ -100,4 +100,5 @@ def _before_reader(sweep: Sweep, record: Copied, reader: Launched | Copied) -> F
         "target": plain_name(record.target),
         "reader": launch_name(reader).strip("`"),
     }
-    return Fact("copy-before-reader", place.site, attributes, labels, place.definition, "taped")
+    program = programs.gradient(trace, sweep, origins)
+    return Fact("copy-before-reader", place.site, attributes, labels, place.definition, "taped", program)

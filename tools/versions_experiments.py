@@ -1,0 +1,541 @@
+"""Experiments on what Warp changed from version to version; runs with the Warp that is beside it, on the CPU device.
+
+Each experiment is a small program that sets ``answer``: a few words on what this Warp does. ``tools/versions.py`` runs
+them in every environment and puts the answers into ``docs/versions.md``. An exception is an answer as well, in the
+words of Warp.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Question:
+    """What an experiment asks, its program, and the rules whose defect it shows where the answer is ``wrong``."""
+
+    text: str
+    program: str
+    about: tuple[str, ...] = ()
+
+
+QUESTIONS: dict[str, Question] = {}
+
+#: The rules that an experiment is about. The others show what surrounds them.
+_ABOUT = {
+    "copy-first": ("WP206",),
+    "clone-first": ("WP206",),
+    "assign-first": ("WP206",),
+    "clone-filled": ("WP207",),
+    "retain-grad": ("WP405",),
+    "in-place-multiply": ("WP101",),
+    "in-place-divide": ("WP101",),
+    "in-place-power": ("WP101",),
+    "in-place-modulo": ("WP101",),
+    "element-multiply": ("WP101",),
+    "local-component-store": ("WP102",),
+    "local-attribute-add": ("WP108",),
+    "break-in-short-loop": ("WP107",),
+    "where-square-root": ("WP501",),
+    "fraction": ("WP310",),
+    "backward-kernel-with-func": ("WP303",),
+}
+
+# What the programs share: compiled once, before any of them runs.
+_HEAD = """import numpy as np
+import warp as wp
+
+
+@wp.kernel
+def square(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    wp.atomic_add(y, i, x[i] * x[i])
+
+
+@wp.kernel
+def store(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[i] * x[i]
+
+
+@wp.kernel
+def total(x: wp.array(dtype=float), loss: wp.array(dtype=float)):
+    wp.atomic_add(loss, 0, x[wp.tid()])
+
+
+def leaf(*values):
+    return wp.array(np.array(values, dtype=np.float32), dtype=float, requires_grad=True)
+
+
+def zeros(n):
+    return wp.zeros(n, dtype=float, requires_grad=True)
+
+
+def judged(gradient, expected):
+    gradient = [round(float(value), 3) for value in np.asarray(gradient).ravel()]
+    word = "right" if np.allclose(gradient, expected, atol=2e-3) else "wrong"
+    return f"{word}: {gradient}, should be {expected}" if word == "wrong" else "right"
+"""
+
+
+def _question(name: str, text: str, body: str) -> None:
+    QUESTIONS[name] = Question(text, body.lstrip("\n"), _ABOUT.get(name, ()))
+
+
+_question(
+    "copy-first",
+    "`wp.copy` whose source is read by a launch after it",
+    """
+x, a, b, loss = leaf(1.0, 2.0), zeros(2), zeros(2), zeros(1)
+with wp.Tape() as tape:
+    wp.copy(a, x)
+    wp.launch(square, dim=2, inputs=[x], outputs=[b])
+    wp.launch(total, dim=2, inputs=[a], outputs=[loss])
+    wp.launch(total, dim=2, inputs=[b], outputs=[loss])
+tape.backward(loss)
+answer = judged(x.grad.numpy(), [3.0, 5.0])
+""",
+)
+_question(
+    "copy-last",
+    "`wp.copy` that is the last to read its source",
+    """
+x, a, b, loss = leaf(1.0, 2.0), zeros(2), zeros(2), zeros(1)
+with wp.Tape() as tape:
+    wp.launch(square, dim=2, inputs=[x], outputs=[b])
+    wp.copy(a, x)
+    wp.launch(total, dim=2, inputs=[a], outputs=[loss])
+    wp.launch(total, dim=2, inputs=[b], outputs=[loss])
+tape.backward(loss)
+answer = judged(x.grad.numpy(), [3.0, 5.0])
+""",
+)
+_question(
+    "clone-first",
+    "`wp.clone` whose source is read by a launch after it",
+    """
+x, b, loss = leaf(1.0, 2.0), zeros(2), zeros(1)
+with wp.Tape() as tape:
+    a = wp.clone(x)
+    wp.launch(square, dim=2, inputs=[x], outputs=[b])
+    wp.launch(total, dim=2, inputs=[a], outputs=[loss])
+    wp.launch(total, dim=2, inputs=[b], outputs=[loss])
+tape.backward(loss)
+answer = judged(x.grad.numpy(), [3.0, 5.0])
+""",
+)
+_question(
+    "assign-first",
+    "`array.assign` of an array that is read by a launch after it",
+    """
+x, a, b, loss = leaf(1.0, 2.0), zeros(2), zeros(2), zeros(1)
+with wp.Tape() as tape:
+    a.assign(x)
+    wp.launch(square, dim=2, inputs=[x], outputs=[b])
+    wp.launch(total, dim=2, inputs=[a], outputs=[loss])
+    wp.launch(total, dim=2, inputs=[b], outputs=[loss])
+tape.backward(loss)
+answer = judged(x.grad.numpy(), [3.0, 5.0])
+""",
+)
+_question(
+    "copy-over-written",
+    "`wp.copy` onto an array that was written before: gradients of what was overwritten",
+    """
+x, z, a, loss = leaf(1.0, 2.0), leaf(3.0, 4.0), zeros(2), zeros(1)
+with wp.Tape() as tape:
+    wp.launch(store, dim=2, inputs=[x], outputs=[a])
+    wp.copy(a, z)
+    wp.launch(total, dim=2, inputs=[a], outputs=[loss])
+tape.backward(loss)
+answer = judged([*x.grad.numpy(), *z.grad.numpy()], [0.0, 0.0, 1.0, 1.0])
+""",
+)
+_question(
+    "clone-filled",
+    "a clone that is filled with zeros and added to (WP207)",
+    """
+x, loss = leaf(1.0, 2.0), zeros(1)
+with wp.Tape() as tape:
+    a = wp.clone(x)
+    a.zero_()
+    wp.launch(square, dim=2, inputs=[x], outputs=[a])
+    wp.launch(total, dim=2, inputs=[a], outputs=[loss])
+tape.backward(loss)
+answer = judged(x.grad.numpy(), [2.0, 4.0])
+""",
+)
+_question(
+    "clone-stored",
+    "a clone all of whose elements a launch stores, source read by that launch",
+    """
+x, loss = leaf(1.0, 2.0), zeros(1)
+with wp.Tape() as tape:
+    a = wp.clone(x)
+    wp.launch(store, dim=2, inputs=[x], outputs=[a])
+    wp.launch(total, dim=2, inputs=[a], outputs=[loss])
+tape.backward(loss)
+answer = judged(x.grad.numpy(), [2.0, 4.0])
+""",
+)
+_question(
+    "duplicate-launch",
+    "the same storing launch recorded twice (WP406)",
+    """
+x, a, loss = leaf(1.0, 2.0), zeros(2), zeros(1)
+with wp.Tape() as tape:
+    wp.launch(store, dim=2, inputs=[x], outputs=[a])
+    wp.launch(store, dim=2, inputs=[x], outputs=[a])
+    wp.launch(total, dim=2, inputs=[a], outputs=[loss])
+tape.backward(loss)
+answer = judged(x.grad.numpy(), [2.0, 4.0])
+""",
+)
+_question(
+    "two-stores",
+    "an element that one kernel stores twice",
+    """
+@wp.kernel
+def twice(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[i] * x[i]
+    y[i] = 3.0 * x[i]
+
+
+x, a, loss = leaf(1.0, 2.0), zeros(2), zeros(1)
+with wp.Tape() as tape:
+    wp.launch(twice, dim=2, inputs=[x], outputs=[a])
+    wp.launch(total, dim=2, inputs=[a], outputs=[loss])
+tape.backward(loss)
+answer = judged(x.grad.numpy(), [3.0, 3.0])
+""",
+)
+_question(
+    "retain-grad",
+    "an element stored twice in an array with `retain_grad`",
+    """
+@wp.kernel
+def twice(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[i] * x[i]
+    y[i] = 3.0 * x[i]
+
+
+x, loss = leaf(1.0, 2.0), zeros(1)
+a = wp.zeros(2, dtype=float, requires_grad=True, retain_grad=True)
+with wp.Tape() as tape:
+    wp.launch(twice, dim=2, inputs=[x], outputs=[a])
+    wp.launch(total, dim=2, inputs=[a], outputs=[loss])
+tape.backward(loss)
+answer = judged(x.grad.numpy(), [3.0, 3.0])
+""",
+)
+
+_COMPONENTS = """
+@wp.kernel
+def part(x: wp.array(dtype=float), v: wp.array(dtype=wp.vec3)):
+    i = wp.tid()
+    BODY
+
+
+@wp.kernel
+def added(v: wp.array(dtype=wp.vec3), loss: wp.array(dtype=float)):
+    w = v[wp.tid()]
+    wp.atomic_add(loss, 0, 2.0 * w[0] + w[1] + w[2])
+
+
+x, loss = leaf(1.0, 2.0), zeros(1)
+v = wp.array(np.full((2, 3), 0.5, dtype=np.float32), dtype=wp.vec3, requires_grad=True)
+with wp.Tape() as tape:
+    wp.launch(part, dim=2, inputs=[x], outputs=[v])
+    wp.launch(added, dim=2, inputs=[v], outputs=[loss])
+tape.backward(loss)
+answer = judged(x.grad.numpy(), EXPECTED)
+"""
+
+
+def _component(name: str, text: str, line: str, expected: str = "[2.0, 2.0]") -> None:
+    body = _COMPONENTS.replace("BODY", line).replace("EXPECTED", expected)
+    _question(name, text, body)
+
+
+_component("component-store", "`v[i][0] = x[i]` on an array of vectors", "v[i][0] = x[i]")
+_component("attribute-store", "`v[i].x = x[i]` on an array of vectors", "v[i].x = x[i]")
+_component("component-add", "`v[i][0] += x[i]` on an array of vectors", "v[i][0] += x[i]")
+_component("attribute-add", "`v[i].x += x[i]` on an array of vectors", "v[i].x += x[i]")
+_component("component-multiply", "`v[i][0] *= x[i]` on an array of vectors", "v[i][0] *= x[i]", "[1.0, 1.0]")
+_component("element-multiply", "`v[i] *= x[i]` on an array of vectors", "v[i] *= x[i]", "[2.0, 2.0]")
+_component(
+    "local-component-store",
+    "a component of a local vector stored over a loaded one (WP102)",
+    "u = v[i]; u[0] = x[i]; u[0] = 2.0 * x[i]; v[i] = u".replace("; ", "\n    "),
+    "[4.0, 4.0]",
+)
+_component(
+    "local-attribute-add",
+    "`u.x += x[i]` twice on a local vector (WP108)",
+    "u = wp.vec3(); u.x += x[i] * x[i]; u.x += x[i]; v[i] = u".replace("; ", "\n    "),
+    "[6.0, 10.0]",
+)
+
+_SCALARS = """
+@wp.kernel
+def work(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    BODY
+
+
+x, y, loss = leaf(1.0, 2.0), leaf(0.5, 0.25), zeros(1)
+with wp.Tape() as tape:
+    wp.launch(work, dim=2, inputs=[x], outputs=[y])
+    wp.launch(total, dim=2, inputs=[y], outputs=[loss])
+tape.backward(loss)
+answer = judged(x.grad.numpy(), EXPECTED)
+"""
+
+
+def _scalar(name: str, text: str, lines: str, expected: str) -> None:
+    _question(name, text, _SCALARS.replace("BODY", lines.replace("\n", "\n    ")).replace("EXPECTED", expected))
+
+
+_scalar(
+    "conditional-shared-load",
+    "a conditional expression whose two sides share a load",
+    "y[i] = x[i] * 3.0 if x[i] > 1.5 else x[i] * 2.0",
+    "[2.0, 3.0]",
+)
+_scalar(
+    "conditional-shared-local",
+    "a conditional expression on a value that is used again",
+    "t = x[i]\ny[i] = (t * t if t > 1.5 else t) + t",
+    "[2.0, 5.0]",
+)
+_scalar(
+    "conditional-guard",
+    "a conditional expression that guards a square root",
+    "y[i] = wp.sqrt(x[i] - 1.0) if x[i] > 1.5 else x[i]",
+    "[1.0, 0.5]",
+)
+_scalar("in-place-multiply", "`y[i] *= x[i]` (WP101)", "y[i] *= x[i]", "[0.5, 0.25]")
+_scalar("in-place-divide", "`y[i] /= x[i]` (WP101)", "y[i] /= x[i]", "[-0.5, -0.0625]")
+_scalar("in-place-power", "`y[i] **= x[i]` (WP101)", "y[i] **= x[i]", "[-0.3466, -0.0866]")
+_scalar("in-place-modulo", "`y[i] %= 0.2 * x[i]` (WP101)", "y[i] %= 0.2 * x[i]", "[-0.4, 0.0]")
+_scalar("in-place-add", "`y[i] += x[i]`", "y[i] += x[i]", "[1.0, 1.0]")
+_scalar("in-place-subtract", "`y[i] -= x[i]`", "y[i] -= x[i]", "[-1.0, -1.0]")
+_scalar(
+    "continue-in-short-loop",
+    "`continue` in a loop that Warp unrolls otherwise (WP107)",
+    "s = float(1.0)\nfor k in range(3):\n    if k == 1:\n        continue\n    s = s * x[i]\ny[i] = s",
+    "[2.0, 4.0]",
+)
+_scalar(
+    "break-in-short-loop",
+    "`break` in a loop of three rounds",
+    "s = float(0.0)\nfor k in range(3):\n    if k == 2:\n        break\n    s = s + x[i] * float(k + 1)\ny[i] = s",
+    "[3.0, 3.0]",
+)
+_scalar(
+    "where-square-root",
+    "`wp.where` with a root that is not chosen",
+    "y[i] = wp.where(x[i] > 1.5, wp.sqrt(x[i] - 1.0), x[i])",
+    "[1.0, 0.5]",
+)
+_scalar(
+    "length-at-zero",
+    "`wp.length` of a zero vector",
+    "y[i] = wp.length(wp.vec3(x[i] - x[i], 0.0, 0.0)) + x[i]",
+    "[1.0, 1.0]",
+)
+_scalar("fraction", "`wp.frac`", "y[i] = wp.frac(x[i] * 0.3)", "[0.3, 0.3]")
+
+_BACKWARD = """
+wp.set_module_options({"enable_backward": False})
+
+
+@wp.func
+def bent(x: float):
+    return x * x
+
+
+@wp.kernel(enable_backward=True)
+def work(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = BODY
+
+
+@wp.kernel(enable_backward=True)
+def own_total(x: wp.array(dtype=float), loss: wp.array(dtype=float)):
+    wp.atomic_add(loss, 0, x[wp.tid()])
+
+
+x, y, loss = leaf(1.0, 2.0), zeros(2), zeros(1)
+with wp.Tape() as tape:
+    wp.launch(work, dim=2, inputs=[x], outputs=[y])
+    wp.launch(own_total, dim=2, inputs=[y], outputs=[loss])
+tape.backward(loss)
+answer = judged(x.grad.numpy(), [2.0, 4.0])
+"""
+_question(
+    "backward-kernel-with-func",
+    "a kernel with an adjoint that calls a func, in a module without (WP303)",
+    _BACKWARD.replace("BODY", "bent(x[i])"),
+)
+_question(
+    "backward-kernel-alone",
+    "the same kernel without a func",
+    _BACKWARD.replace("BODY", "x[i] * x[i]"),
+)
+_question(
+    "backward-global-with-func",
+    "the same with `wp.config.enable_backward = False` instead of the module's option",
+    _BACKWARD.replace('wp.set_module_options({"enable_backward": False})', "wp.config.enable_backward = False").replace(
+        "BODY", "bent(x[i])"
+    ),
+)
+_question(
+    "backward-module-on",
+    "`wp.config.enable_backward = False` and the module's option on",
+    _BACKWARD.replace(
+        'wp.set_module_options({"enable_backward": False})',
+        'wp.config.enable_backward = False\nwp.set_module_options({"enable_backward": True})',
+    )
+    .replace("BODY", "bent(x[i])")
+    .replace("(enable_backward=True)", ""),
+)
+
+_VOLUME = """
+@wp.kernel
+def work(volume: wp.uint64, x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    grad = MATRIX()
+    value = wp.volume_sample_grad(volume, wp.vec3(x[i], 1.25, 1.5), wp.Volume.LINEAR, grad, dtype=KIND)
+    y[i] = VALUE
+
+
+@wp.kernel
+def fill(volume: wp.uint64, values: wp.array(dtype=KIND, ndim=3)):
+    i, j, k = wp.tid()
+    wp.volume_store(volume, i, j, k, values[i, j, k])
+
+
+at = np.stack(np.meshgrid(*[np.arange(8)] * 3, indexing="ij"), -1).astype(np.float32)
+data = np.stack([at @ np.array([1.0 + c, 2.0, 3.0], dtype=np.float32) for c in range(LENGTH)], -1)
+x, y = leaf(1.25, 2.25), zeros(2)
+try:
+    volume = wp.Volume.allocate([0.0] * 3, [7.0] * 3, 1.0, bg_value=[0.0] * LENGTH)
+except Exception:  # older versions have none on the CPU device
+    volume = None
+if volume is None:
+    wp.launch(work, dim=0, inputs=[wp.uint64(0), x], outputs=[y])
+    work.module.load(wp.get_device("cpu"))
+    answer = "compiles; not run, as this version allocates no volumes on the CPU device"
+else:
+    values = wp.array(data.astype(np.float32), dtype=KIND)
+    wp.launch(fill, dim=(8, 8, 8), inputs=[volume.id, values])
+    wp.launch(work, dim=2, inputs=[volume.id, x], outputs=[y])
+    answer = judged(y.numpy(), EXPECTED)
+"""
+
+
+def _volume(name: str, text: str, kind: str, matrix: str, value: str, length: int, expected: str) -> None:
+    body = _VOLUME.replace("MATRIX", matrix).replace("KIND", kind).replace("VALUE", value)
+    _question(name, text, body.replace("LENGTH", str(length)).replace("EXPECTED", expected))
+
+
+_MAT = "wp.types.matrix(shape={}, dtype=float)"
+_volume(
+    "volume-vec3",
+    "`volume_sample_grad` of a `vec3` volume into a 3-by-3 matrix: its last row",
+    "wp.vec3",
+    "wp.mat33",
+    "grad[2, 0] + 10.0 * grad[2, 1]",
+    3,
+    "[23.0, 23.0]",
+)
+for _name, _shape in (("43", (4, 3)), ("34", (3, 4))):
+    _question(
+        f"volume-vec4-{_name}",
+        f"`volume_sample_grad` of a `vec4` volume into a {_shape[0]}-by-{_shape[1]} matrix",
+        f"grads = {_MAT.format(_shape)}\n"
+        + _VOLUME.replace("MATRIX", "grads")
+        .replace("KIND", "wp.vec4")
+        .replace("VALUE", "grad[2, 0] + 10.0 * grad[2, 1]")
+        .replace("LENGTH", "4")
+        .replace("EXPECTED", "[23.0, 23.0]"),
+    )
+
+
+def ask(name: str, shared: dict[str, Any], folder: Path, seconds: int = 150) -> str:
+    """The answer of one experiment, in a process of its own that has what the programs share."""
+    errors = folder / f"{name}.errors"
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(seconds)
+        with errors.open("w") as file:
+            os.dup2(file.fileno(), 1)
+            os.dup2(file.fileno(), 2)
+        os.write(write, json.dumps(_answer(name, shared, folder)).encode())
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as answers:
+        text = answers.read()
+    os.waitpid(child, 0)
+    answer = json.loads(text) if text else "crash, or it does not end"
+    said = re.search(r"error: (.{0,160})", errors.read_text(errors="replace"))
+    return f"refused: C++ error: {said[1]}" if said and answer.startswith(("refused", "crash")) else str(answer)
+
+
+def _answer(name: str, shared: dict[str, Any], folder: Path) -> str:
+    module = _written(f"experiment_{name.replace('-', '_')}", QUESTIONS[name].program, folder)
+    scope = vars(module)
+    scope |= {key: value for key, value in shared.items() if not key.startswith("__")}
+    try:
+        exec(compile(Path(scope["__file__"]).read_text(encoding="utf-8"), scope["__file__"], "exec"), scope)
+    except Exception as error:
+        # Warp quotes the line of source first; what is wrong with it comes behind a semicolon of its own.
+        text = str(error).rpartition("\n;")[2]
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        return "refused: " + (lines[-1][:200] if lines else type(error).__name__)
+    return str(scope["answer"])
+
+
+def _written(name: str, text: str, folder: Path) -> ModuleType:
+    """An empty module whose source is in a file, as Warp wants it."""
+    path = folder / f"{name}.py"
+    path.write_text(text, encoding="utf-8")
+    module = ModuleType(name)
+    module.__file__ = str(path)
+    sys.modules[name] = module
+    return module
+
+
+def main(names: list[str]) -> None:
+    """Print one JSON object a line: the name of an experiment and its answer."""
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    answers = os.fdopen(os.dup(1), "w", buffering=1, encoding="utf-8")
+    os.dup2(2, 1)  # what Warp prints must not look like answers
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        shared = vars(_written("experiment_shared", _HEAD, folder))
+        exec(compile(_HEAD, shared["__file__"], "exec"), shared)
+        wp = shared["wp"]
+        wp.config.quiet = True
+        wp.init()
+        wp.set_device("cpu")
+        wp.launch(shared["total"], dim=1, inputs=[shared["leaf"](1.0)], outputs=[shared["zeros"](1)])
+        for name in names or QUESTIONS:
+            print(json.dumps({"experiment": name, "answer": ask(name, shared, folder)}), file=answers)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

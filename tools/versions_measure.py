@@ -1,0 +1,272 @@
+"""Measures kernels and programs with the Warp that is beside it, whichever that is: gradients against differences.
+
+Runs in the environments that ``tools/versions.py`` makes. Reads one task, a JSON object, a line from standard input and
+writes one JSON object a line for each kernel or program in it, as soon as it is known, so that nothing but what was
+being measured is lost with a crash. Nothing here rests on the code of warplint that is under test.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import hashlib
+import json
+import os
+import re
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import label_kernels as lk
+import numpy as np
+import warp as wp
+from measure_kernels import compared_kernels
+from measure_tapes import sweep_errors
+
+#: Error texts of what an older Warp does not know, as against what it knows and refuses.
+_MISSING = re.compile(
+    r"has no attribute|undefined symbol|[Uu]nknown (attribute|function)|unexpected keyword|Could not find function"
+    r"|not supported in this version|is not subscriptable|cannot import name|No module named"
+)
+#: From which difference on a gradient counts as wrong, and up to which as right (as in ``tests/label_kernels.py``).
+DISAGREE, AGREE = lk.DISAGREE, lk.AGREE
+#: Along so many directions gradients are compared.
+DIRECTIONS = 3
+#: The time that one kernel may take.
+_SECONDS = 40
+
+
+class _Late(Exception):
+    """A kernel takes too long."""
+
+
+def main() -> None:
+    """Answers tasks until the input ends."""
+    wp.config.quiet = True
+    if hasattr(wp.config, "log_level"):
+        wp.config.log_level = 40
+    answers = os.fdopen(os.dup(1), "w", buffering=1, encoding="utf-8")
+    os.dup2(2, 1)  # what kernels print must not look like answers
+    signal.signal(signal.SIGALRM, _late)
+    wp.init()
+    wp.set_device("cpu")
+    for line in sys.stdin:
+        task = json.loads(line)
+        readers = {"kernels": kernels, "example": example}
+        for row in readers[task["kind"]](task):
+            print(json.dumps({"task": task["number"], **row}), file=answers)
+        print(json.dumps({"task": task["number"], "done": True}), file=answers)
+
+
+def _late(number: int, frame: object) -> None:
+    raise _Late
+
+
+@contextlib.contextmanager
+def limited(seconds: int) -> Iterator[None]:
+    """Raises ``_Late`` where the body takes longer, as soon as Python gets to run."""
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+
+
+def failure(error: BaseException) -> dict[str, str]:
+    """``missing`` where this Warp does not know something, ``refused`` where it does not want it; with its words."""
+    if isinstance(error, _Late):
+        return {"outcome": "late", "detail": ""}
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    text = next((line for line in lines if not line.startswith("Error while parsing")), type(error).__name__)
+    outcome = "missing" if _MISSING.search(str(error)) else "refused"
+    return {"outcome": outcome, "detail": text[:200]}
+
+
+# --- fixtures: files of kernels with marks ---
+
+
+def kernels(task: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Every kernel of a file but those in ``skip``; together where Warp takes them, else in ever smaller parts."""
+    path = Path(task["path"])
+    text = path.read_text(encoding="utf-8")
+    unknown = [name for name in re.findall(r"^wp\.config\.(\w+) =", text, re.M) if not hasattr(wp.config, name)]
+    names = [name for name in kernel_names(text) if name not in task["skip"]]
+    if unknown:
+        for name in names:
+            yield {"kernel": name, "outcome": "missing", "detail": f"wp.config.{unknown[0]}"}
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        waiting = [names]
+        while waiting:
+            part = waiting.pop()
+            smaller = Path(folder) / f"{path.stem}_{digest(part)}.py"
+            smaller.write_text(only(text, part), encoding="utf-8")
+            try:
+                yield from _part(smaller, part, singular=path.stem.startswith("WP5"))
+            except Exception as error:
+                if len(part) == 1:
+                    yield {"kernel": part[0], **failure(error)}
+                else:
+                    middle = len(part) // 2
+                    waiting += [part[middle:], part[:middle]]
+
+
+def _part(path: Path, names: list[str], singular: bool) -> Iterator[dict[str, Any]]:
+    """The kernels of one file that is compiled as a whole. Raises what Warp raises where it is not."""
+    with lk.loaded(path) as module:
+        labels = [label for label in lk.labels(module) if label.kernel.key in names]
+        if labels:
+            load(labels[0].kernel.module)
+        for label in labels:
+            row: dict[str, Any] = {"kernel": label.kernel.key, "expected": sorted(label.expected)}
+            row["allowed"] = sorted(label.allowed)
+            yield row | {"begun": True}
+            try:
+                with limited(_SECONDS):
+                    row |= measured(label, singular)
+            except Exception as error:
+                row |= failure(error)
+            yield row
+
+
+def measured(label: lk.KernelLabel, singular: bool) -> dict[str, Any]:
+    """What the tape's gradient of one kernel is: wrong, right or neither, and the largest error."""
+    if not label.backward:
+        return {"outcome": "forward", "detail": ""}
+    marks = label.expected | label.allowed
+    checks = (("WP306", lk.silent), ("WP606", lk.repeated))
+    special = {rule: "wrong" if check(label) else "right" for rule, check in checks if rule in marks}
+    errors = [lk.error(label, seed, True) if singular else along(label, seed) for seed in range(lk.POINTS)]
+    worst = min(errors) if "WP306" in marks else max(errors)  # a difference across a jump says nothing
+    return {"outcome": verdict(worst), "detail": f"{worst:.2g}", "special": special}
+
+
+def along(label: lk.KernelLabel, seed: int) -> float:
+    """As ``lk.error`` at a regular point, along a few random directions at once instead of along every input.
+
+    Relative to the largest derivative, not to the sum: one wrong derivative among many right ones must show.
+    """
+    run = lk.Run(label, seed, False)
+    taped = run.taped()
+    if not np.all(np.isfinite(taped)):
+        return float("inf")
+    base = np.concatenate([leaf.values for leaf in run.leaves]).astype(np.float64)
+    cuts = np.cumsum([leaf.values.size for leaf in run.leaves])[:-1]
+    random = np.random.default_rng(1000 + seed)
+    worst = 0.0
+    for _ in range(DIRECTIONS):
+        direction = random.choice([-1.0, 1.0], base.size) * random.uniform(0.5, 1.0, base.size)
+        slopes = []
+        for step in (lk.STEP, lk.STEP / 2):
+            up, down = ((base + sign * step * direction).astype(np.float32) for sign in (1.0, -1.0))
+            slopes.append((run.value(np.split(up, cuts)) - run.value(np.split(down, cuts))) / (2.0 * step))
+        slope = (4.0 * slopes[1] - slopes[0]) / 3.0
+        if not np.isfinite(slope):
+            continue
+        scale = max(float(np.max(np.abs(taped))), abs(slope) / base.size, 1.0e-3)
+        worst = max(worst, abs(float(taped @ direction) - slope) / scale)
+    return worst
+
+
+def verdict(worst: float) -> str:
+    """Whether gradients with this error are wrong."""
+    return "wrong" if not worst <= DISAGREE else "right" if worst < AGREE else "unclear"
+
+
+def load(module: Any) -> None:
+    """Compiles a module of Warp. Raises where Warp refuses it."""
+    try:
+        loaded = module.load(wp.get_device("cpu"), 1)
+    except TypeError:  # before blocks of threads
+        loaded = module.load(wp.get_device("cpu"))
+    if loaded is None or loaded is False:
+        raise RuntimeError("the C++ compiler refuses what Warp makes of it")
+
+
+def digest(names: list[str]) -> str:
+    """A short name for a part of a file."""
+    return hashlib.sha256(" ".join(names).encode()).hexdigest()[:10]
+
+
+def kernel_names(text: str) -> list[str]:
+    """The kernels at the top of a file, in order."""
+    return [node.name for node in ast.parse(text).body if _role(node) == "kernel"]
+
+
+def _role(node: ast.stmt) -> str | None:
+    """What Warp makes of a definition: the last word of its decorator."""
+    if not isinstance(node, ast.FunctionDef) or not node.decorator_list:
+        return None
+    name = node.decorator_list[0]
+    name = name.func if isinstance(name, ast.Call) else name
+    word = ast.unparse(name).rpartition(".")[2]
+    return "kernel" if word.endswith("kernel") else word
+
+
+def only(text: str, names: list[str]) -> str:
+    """The file without its other kernels, and without what those alone use: older versions compile every func."""
+    tree = ast.parse(text)
+    definitions = {node.name: node for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    kept: set[str] = set()
+    waiting = list(names) + [
+        word
+        for node in tree.body
+        if not isinstance(node, (ast.FunctionDef, ast.ClassDef))
+        for word in _words(node)
+        if word in definitions
+    ]
+    while waiting:
+        name = waiting.pop()
+        if name in kept:
+            continue
+        kept.add(name)
+        waiting += [word for word in _words(definitions[name]) if word in definitions]
+        # Custom gradients and replays name the func that they serve.
+        waiting += [
+            other
+            for other, node in definitions.items()
+            if isinstance(node, ast.FunctionDef)
+            and any(isinstance(item, ast.Call) and name in _words(item) for item in node.decorator_list)
+        ]
+    lines = text.split("\n")
+    for name, node in definitions.items():
+        if name not in kept:
+            first = min([node.lineno, *(item.lineno for item in node.decorator_list)])
+            lines[first - 1 : node.end_lineno] = [""] * ((node.end_lineno or first) - first + 1)
+    return "\n".join(lines)
+
+
+def _words(node: ast.AST) -> set[str]:
+    return {item.id for item in ast.walk(node) if isinstance(item, ast.Name)}
+
+
+# --- examples of rule files ---
+
+
+def example(task: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The kernels of one example by themselves, or its sweeps where it has a tape."""
+    path = Path(task["path"])
+    yield {"begun": True}
+    started = time.monotonic()
+    try:
+        with limited(_SECONDS):
+            if "wp.Tape(" in path.read_text(encoding="utf-8"):
+                errors = sweep_errors(path)
+            else:
+                errors = [error for kernel in compared_kernels(path) for error in kernel.errors]
+    except Exception as error:
+        yield failure(error)
+        return
+    if not errors:
+        yield {"outcome": "unmeasured", "detail": ""}
+        return
+    worst = max(errors, key=lambda error: float("inf") if error != error else error)
+    yield {"outcome": verdict(worst), "detail": f"{worst:.2g}", "seconds": round(time.monotonic() - started, 1)}
+
+
+if __name__ == "__main__":
+    main()
