@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from conftest import HEADER
+from measured import gradient_is_wrong
 
 from warplint import kernels
 from warplint.catalogue.loading import load_catalogue
@@ -58,8 +59,11 @@ _EXPECT = re.compile(r"#\s*expect:\s*(WP\d+)")
 _RULES = load_catalogue()[0].rules
 
 
-def judge(folder: Path, body: str, kinds: set[str], warp: str = "1.19.0") -> list[Fact]:
-    """Analyse a program and hold the findings of rules for facts of these kinds to its marks; gives back the facts."""
+def judge(folder: Path, body: str, kinds: set[str], warp: str = "1.19.0", measured: bool = False) -> list[Fact]:
+    """Analyse a program and hold the findings of rules for facts of these kinds to its marks; gives back the facts.
+
+    ``measured``: Warp runs the program as well, and its gradient has to be wrong exactly where there are marks.
+    """
     text = HEADER + KERNELS + textwrap.dedent(body)
     path = folder / "program.py"
     path.write_text(text)
@@ -71,4 +75,6 @@ def judge(folder: Path, body: str, kinds: set[str], warp: str = "1.19.0") -> lis
     findings = Matcher(rules, warp).findings(found, frozenset(rule.id for rule in rules))
     marks = [(match[1], number) for number, line in enumerate(text.split("\n"), 1) for match in _EXPECT.finditer(line)]
     assert sorted((finding.rule, finding.location.span.line) for finding in findings) == sorted(marks)
+    if measured:
+        assert gradient_is_wrong(path) == bool(marks)
     return found

@@ -11,7 +11,7 @@ from judged import judge
 
 from warplint.ir.facts import Fact
 
-Run = Callable[[str], list[Fact]]
+Run = Callable[..., list[Fact]]
 KEPT = "kept = wp.zeros(n, dtype=float, requires_grad=True, retain_grad=True)"
 
 
@@ -37,33 +37,34 @@ SQUARE = "wp.launch(square, dim=n, inputs=[x, kept])"
 
 
 def test_two_stores_to_an_array_that_keeps_its_gradient(run: Run) -> None:
-    (fact,) = run(swept(SQUARE, "wp.launch(halve, dim=n, inputs=[x, kept])", SUM))
+    (fact,) = run(swept(SQUARE, "wp.launch(halve, dim=n, inputs=[x, kept])", SUM), measured=True)
     assert fact.attributes == {"array": "kept", "first": "square", "second": "halve"}
     assert fact.program is not None
 
 
 def test_a_copy_over_a_result(run: Run) -> None:
-    run(swept(SQUARE, "wp.copy(kept, x)", SUM))
+    run(swept(SQUARE, "wp.copy(kept, x)", SUM), measured=True)
 
 
 def test_the_flag_is_set_on_the_array_later(run: Run) -> None:
     later = "kept = wp.zeros_like(x)  # expect: WP405\nkept.retain_grad = True"
-    run(swept(SQUARE, "wp.launch(halve, dim=n, inputs=[x, kept])", SUM, before=later))
+    run(swept(SQUARE, "wp.launch(halve, dim=n, inputs=[x, kept])", SUM, before=later), measured=True)
 
 
 @pytest.mark.parametrize(
     "second", ["wp.launch(add, dim=n, inputs=[x, kept])", "wp.launch(square, dim=n, inputs=[kept, a])"]
 )
 def test_one_store(run: Run, second: str) -> None:
-    run(swept(SQUARE, second, SUM, before=f"{KEPT}  # ok: WP405"))
+    run(swept(SQUARE, second, SUM, before=f"{KEPT}  # ok: WP405"), measured=True)
 
 
 def test_two_stores_where_the_first_has_no_input(run: Run) -> None:
-    run(swept("wp.launch(fill, dim=n, inputs=[kept])", SQUARE, SUM, before=f"{KEPT}  # ok: WP405"))
+    run(swept("wp.launch(fill, dim=n, inputs=[kept])", SQUARE, SUM, before=f"{KEPT}  # ok: WP405"), measured=True)
 
 
 def test_rows_of_one_array(run: Run) -> None:
-    run("""
+    run(
+        """
         rows = wp.zeros((3, n), dtype=float, requires_grad=True, retain_grad=True)
         with tape:
             wp.launch(square, dim=n, inputs=[x, rows[0]])
@@ -72,7 +73,9 @@ def test_rows_of_one_array(run: Run) -> None:
             wp.launch(last, dim=n, inputs=[rows, 2, loss])
         tape.backward(loss)
         print(x.grad.numpy())
-    """)
+    """,
+        measured=True,
+    )
 
 
 def test_a_launch_that_is_made_twice(run: Run) -> None:
@@ -83,7 +86,7 @@ def test_a_launch_that_is_made_twice(run: Run) -> None:
 
 
 def test_a_launch_that_is_made_twice_into_a_kept_gradient(run: Run) -> None:
-    (fact,) = run(swept(SQUARE, f"{SQUARE}  # expect: WP406", SUM, before=KEPT))
+    (fact,) = run(swept(SQUARE, f"{SQUARE}  # expect: WP406", SUM, before=KEPT), measured=True)
     assert fact.attributes["retained"] is True and fact.program is not None
 
 

@@ -11,7 +11,7 @@ from judged import judge
 
 from warplint.ir.facts import Fact
 
-Run = Callable[[str], list[Fact]]
+Run = Callable[..., list[Fact]]
 
 
 @pytest.fixture
@@ -44,6 +44,7 @@ def finish(pair: Pair, loss: wp.array(dtype=float)):
 pair = Pair()
 pair.a = x
 pair.b = a
+pair.k = 1.5
 """
 END = """
 tape.backward(loss)
@@ -52,24 +53,30 @@ print(x.grad.numpy())
 
 
 def test_a_field_that_gets_another_array(run: Run) -> None:
-    (fact, _) = run(f"""{STRUCTS}
+    (fact, _) = run(
+        f"""{STRUCTS}
 with tape:
     wp.launch(step, dim=n, inputs=[pair])
     pair.a = a  # expect: WP205
     pair.b = b  # expect: WP205
     wp.launch(step, dim=n, inputs=[pair])
     wp.launch(total, dim=n, inputs=[b, loss])
-{END}""")
+{END}""",
+        measured=True,
+    )
     assert fact.attributes["by"] == "binding" and fact.program is not None
 
 
 def test_a_field_that_gets_another_array_after_the_recording(run: Run) -> None:
-    run(f"""{STRUCTS}
+    run(
+        f"""{STRUCTS}
 with tape:
     wp.launch(step, dim=n, inputs=[pair])
     wp.launch(total, dim=n, inputs=[a, loss])
 pair.b = b  # expect: WP205
-{END}""")
+{END}""",
+        measured=True,
+    )
 
 
 @pytest.mark.parametrize("value", ["0.1 * float(t)", "0.1 * (t + 1)", "[0.3, 0.2, 0.1][t]"])
@@ -115,13 +122,16 @@ def test_structs_that_stay_what_they_are(run: Run, rest: str) -> None:
 
 
 def test_after_the_sweep_it_may_change(run: Run) -> None:
-    run(f"""{STRUCTS}
+    run(
+        f"""{STRUCTS}
 with tape:
     wp.launch(step, dim=n, inputs=[pair])
     wp.launch(total, dim=n, inputs=[a, loss])
 {END}
 pair.b = b
-""")
+""",
+        measured=True,
+    )
 
 
 LATE = """
@@ -132,11 +142,14 @@ with tape:
 
 
 def test_a_flag_that_the_struct_does_not_know(run: Run) -> None:
-    (fact,) = run(f"""{STRUCTS}
+    (fact,) = run(
+        f"""{STRUCTS}
 late = wp.zeros(n, dtype=float)
 pair.b = late
 late.requires_grad = True  # expect: WP308
-{LATE}{END}""")
+{LATE}{END}""",
+        measured=True,
+    )
     assert fact.attributes == {"array": "late", "field": "b", "kernel": "step"}
     assert fact.program is not None
 
@@ -149,7 +162,7 @@ late.requires_grad = True  # expect: WP308
     ],
 )
 def test_a_flag_that_the_struct_knows(run: Run, setup: str) -> None:
-    run(f"{STRUCTS}\nlate = wp.zeros(n, dtype=float)\n{setup}\n{LATE}{END}")
+    run(f"{STRUCTS}\nlate = wp.zeros(n, dtype=float)\n{setup}\n{LATE}{END}", measured=True)
 
 
 ROUNDS = """
