@@ -60,9 +60,10 @@ def fitting(item: Any, double: bool) -> list[Choice]:
     ``double`` prefers float64 where the code allows it: finite differences are worth more there. Empty if nothing was
     found that fits. ``item`` must come from a module that is not compiled afterwards: instances stay behind in it.
     """
-    search = _Search(item)
-    found = list(search.run(double))
-    return found[:_RETURNED]
+    try:
+        return list(_Search(item).run(double))[:_RETURNED]
+    except (AttributeError, KeyError, IndexError, TypeError, ValueError, RecursionError):
+        return []  # code that was not thought of: the plain choices are left
 
 
 class _Search:
