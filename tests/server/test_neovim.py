@@ -21,6 +21,7 @@ EDITORS = Path(__file__).parent.parent.parent / "docs/editors.md"
 
 #: Opens a file, waits for the finding, saves, waits for the evidence, and suppresses the finding by a code action.
 SCRIPT = """
+local done, problem = pcall(function()
 local seen = {}
 local function diagnostics()
   return vim.diagnostic.get(0)
@@ -48,9 +49,12 @@ local answer = vim.lsp.buf_request_sync(0, "textDocument/codeAction", {
   textDocument = vim.lsp.util.make_text_document_params(),
   range = { start = here, ["end"] = here },
   context = { diagnostics = {} },
-}, 10000)
+}, 60000)
 for _, action in ipairs(answer[client.id].result) do
   if action.title:find("Suppress", 1, true) then
+    if action.edit == nil then  -- it is asked for once it is wanted, as vim.lsp.buf.code_action does it
+      action = vim.lsp.buf_request_sync(0, "codeAction/resolve", action, 10000)[client.id].result
+    end
     vim.lsp.util.apply_workspace_edit(action.edit, client.offset_encoding)
   end
 end
@@ -59,6 +63,8 @@ table.insert(seen, vim.api.nvim_buf_get_lines(0, 6, 7, false)[1])
 local file = io.open("seen.json", "w")
 file:write(vim.fn.json_encode(seen))
 file:close()
+end)
+if not done then print(problem) end
 vim.cmd("qall!")
 """
 
