@@ -96,6 +96,13 @@ def test_a_whole_rule(tmp_path: Path) -> None:
         ("- good: |", "- bad: |", 16, "`examples` must have at least one `good` example"),
         ("- good: |", "- fair: |", 16, "`examples` must be a list of `bad: code` and `good: code`"),
         ("examples:", "enabled: maybe\nexamples:", 16, "`enabled` must be true or false"),
+        ("probe:", "only-confirmed: 1\nprobe:", 14, "`only-confirmed` must be true or false, not 1"),
+        (
+            "probe: gradient",
+            "only-confirmed: true\nprobe: {none: a matter of taste}",
+            14,
+            "`only-confirmed` goes with a probe: without one nothing is ever confirmed",
+        ),
         ("probe:", "proof: 1\nprobe:", 14, "`proof` is not a key of a rule file; did you mean `probe`?"),
         ("name: ", "id: WP198\nname: ", 2, "broken YAML: the key `id` is given twice"),
         ("references: [", "references: [[", 16, "broken YAML: did not find expected ',' or ']'"),

@@ -246,6 +246,35 @@ def test_the_configuration_may_forbid_the_probe(project: Path) -> None:
         assert editor.lenses(uri) == ["adjoint: wrong"]
 
 
+CUSTOM = """import warp as wp
+
+
+@wp.func
+def cube(x: float):
+    return x * x * x
+
+
+@wp.func_grad(cube)
+def adj_cube(x: float, adj_ret: float):
+    wp.adjoint[x] += {} * x * x * adj_ret
+"""
+
+
+def test_what_is_only_asked_about_is_shown_once_it_is_confirmed(project: Path) -> None:
+    path = project / "cube.py"
+    path.write_text(CUSTOM.format("2.0"))
+    with Client(project, WARP_CACHE_PATH=str(project / "warp-cache")) as editor:
+        uri = editor.open(path)
+        assert editor.codes(uri) == []
+        editor.save(uri, path)
+        editor.wait(lambda: [one["code"] for one in editor.pushed[uri][1]] == ["WP602"], "a proof", 120)
+        (found,) = editor.diagnostics(uri)
+        assert found["data"]["evidence"]["verdict"] == "confirmed"
+        editor.replace(uri, "2.0 * x", "3.0 * x")
+        assert editor.codes(uri) == []
+        assert not any("taken afresh" in str(one) for one in editor.told)
+
+
 def test_an_editor_that_goes_away(project: Path) -> None:
     editor = Client(project)
     editor.open(project / "light.py")
