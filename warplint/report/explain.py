@@ -106,6 +106,8 @@ PROBES = {
     "horizon": "The sum of the windows' gradients is compared with finite differences over the whole horizon.",
     "chain": "The gradient is taken with the program as it is and with the flagged arrays differentiable.",
     "compile": "Warp is asked to compile the code.",
+    "answer": "A small launch on the CPU device shows what happens.",
+    "order": "The threads of a launch are run in order, in reverse, and one at a time.",
 }
 
 
