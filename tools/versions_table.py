@@ -179,9 +179,9 @@ def page(rules: Iterable[Rule], found: Mapping[str, Any]) -> str:
             "",
             "## Near misses that are wrong in old versions",
             "",
-            "Kernels beside the defects that are right in the newest version, and were wrong in older ones. Before",
-            "Warp 1.13 a store did not consume the gradient of the element that it overwrites, so that whatever stores",
-            "over a value that has a gradient counts it once more.",
+            "Kernels beside the defects that are right in the newest version, and were wrong in older ones. Up to",
+            "Warp 1.11 (the next that was run is 1.13) a store does not consume the gradient of the element that it",
+            "overwrites, so that whatever stores over a value that has a gradient counts it once more.",
             "",
             *near,
         ]

@@ -7,7 +7,6 @@ addresses that PEP 508 allows), and the carets and tildes of Poetry.
 
 from __future__ import annotations
 
-import configparser
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -194,6 +193,8 @@ def _strings(value: object) -> Iterable[str]:
 
 
 def _setup(text: str) -> Iterator[str]:
+    import configparser
+
     parser = configparser.RawConfigParser(strict=False)
     try:
         parser.read_string(text)
