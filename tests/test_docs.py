@@ -74,9 +74,7 @@ def test_a_page_shows_the_measured_numbers(rule: Rule) -> None:
     text = (docs.DOCS / f"rules/{rule.id}.md").read_text(encoding="utf-8")
     assert text.count("```python") == len(rule.examples)
     assert text.count("warplint finds nothing here.") == sum(not example.bad for example in rule.examples)
-    assert ("Measured on cpu, Warp " in text.split("## Right")[0]) == (
-        rule.probe.kind != "none" and has_defect(rule)
-    )
+    assert ("Measured on cpu, Warp " in text.split("## Right")[0]) == (rule.probe.kind != "none" and has_defect(rule))
     for reference in rule.references:
         assert f"- {reference}" in text
 
