@@ -322,6 +322,10 @@ class Project:
             if isinstance(module, Module):
                 yield module
 
+    def files(self) -> list[Path]:
+        """The files looked at so far, those that cannot be read among them."""
+        return list(self._modules)
+
     def modules_with(self, name: str) -> list[Module]:
         """The modules read so far that contain ``name`` directly before a bracket: all that call or define it."""
         count = len(self._modules)
