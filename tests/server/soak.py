@@ -83,26 +83,26 @@ class Soak:
             self._say("repair" if back else "edit", path, self._parsed[path] if back else edited(text, self._chance))
             return path
         self._parsed[path] = text
-        if kind < 0.94:
+        if kind < 0.90:
             self._say("edit", path, edited(text, self._chance))
-        elif kind < 0.96:
+        elif kind < 0.925:
             names = _DEFINED.findall(text)
             name = self._chance.choice(names) if names else "nothing"
             self._say("rename", path, re.sub(rf"\b{name}\b", f"{name}_{self._chance.randrange(3)}", text))
-        elif kind < 0.975:
+        elif kind < 0.94:
             self._say("begin again", path, self._good[path])
-        elif kind < 0.982:
+        elif kind < 0.96:
             self._config.write_text(self._chance.choice(CONFIGURATIONS))
             if self._chance.random() < 0.5:  # else it is to be noticed without
                 change = {"uri": self._config.as_uri(), "type": 2}
                 self.editor.notify("workspace/didChangeWatchedFiles", {"changes": [change]})
             self.done["configuration"] += 1
-        elif kind < 0.988:
+        elif kind < 0.975:
             self._settings = self._chance.choice(SETTINGS)
             settings = {"settings": {"warplint": self._settings}}
             self.editor.notify("workspace/didChangeConfiguration", settings)
             self.done["settings"] += 1
-        elif kind < 0.994:
+        elif kind < 0.987:
             self.editor.save(uri, path)
             self.done["save"] += 1
         else:
@@ -126,7 +126,10 @@ class Soak:
             self.editor.save(uri, path)
             self._say("edit", path, self.editor.texts[uri] + "\n")
         wanted = self._fresh()
-        self.editor.wait(lambda: self._told() == wanted, f"what a fresh run says, which is {wanted}", 120)
+        try:
+            self.editor.wait(lambda: self._told() == wanted, "the answer of fresh runs", 120)
+        except AssertionError as error:
+            raise AssertionError(f"fresh runs say {wanted}, and the server {self._told()}") from error
         assert not any("internal error" in str(one) for one in self.editor.told)
         assert not any("Traceback" in line for line in self.editor.errors), "".join(self.editor.errors)
 

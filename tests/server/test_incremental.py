@@ -45,3 +45,20 @@ def compared(path: Path, seed: int, steps: int) -> None:
 @pytest.mark.parametrize("path", FILES[:: max(1, len(FILES) // 10)], ids=lambda path: path.stem)
 def test_random_edits(path: Path) -> None:
     compared(path, seed=len(path.stem), steps=8)
+
+
+def test_a_module_that_was_broken_for_a_while(tmp_path: Path) -> None:
+    program, library = tmp_path / "program.py", tmp_path / "library.py"
+    code = "import warp as wp\n\n\n@wp.func\ndef shade(x: float):\n    return x * x\n"
+    library.write_text(code)
+    text = (
+        "import warp as wp\nfrom library import shade\n\n\n@wp.kernel\n"
+        "def render(light: wp.array(dtype=float)):\n    i = wp.tid()\n    light[i] *= shade(light[i])\n"
+    )
+    kept = Checker(tmp_path, Asked())
+    for contents in (code, code.replace("def shade(", "def shade(("), code, code.replace("shade", "tone"), code):
+        unsaved = {library: contents.encode()}
+        assert told(kept.check(program, text, unsaved)) == told(
+            Checker(tmp_path, Asked()).check(program, text, unsaved)
+        )
+        assert kept.uses(program, library)

@@ -75,8 +75,12 @@ def test_a_long_session(project: Path) -> None:
             "evidence",
             120,
         )
-        kinds = [one["params"]["value"]["kind"] for one in editor.told if one["method"] == "$/progress"]
-        assert kinds[0] == "begin" and kinds[-1] == "end" and "report" in kinds
+
+        def kinds() -> list[str]:
+            return [one["params"]["value"]["kind"] for one in editor.told if one["method"] == "$/progress"]
+
+        editor.wait(lambda: kinds()[-1] == "end", "the end of the probe")
+        assert kinds()[0] == "begin" and "report" in kinds()
         (found,) = editor.diagnostics(uri)
         assert "by finite differences" in found["message"]
         assert editor.lenses(uri) == ["adjoint: wrong"]

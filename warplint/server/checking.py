@@ -165,14 +165,15 @@ class Checker:
         return changed
 
     def _configuration_stamps(self, path: Path) -> dict[Path, object]:
-        # A lock says for which Warp the code is.
-        files = [folder / name for folder in path.parents for name in (*NAMES, *LOCKS)]
+        # Before anything is read: what is written meanwhile is then read again. A lock says for which Warp the code is.
+        names = (*NAMES, *LOCKS)
+        stamps = {file: _stamp(file) for folder in path.parents for file in (folder / name for name in names)}
         nearest = self._configurations.nearest(path.parent)
-        files += [table.path for table in nearest.tables]
+        files = [table.path for table in nearest.tables]
         for folder in nearest.folders("extend-rules"):
             files.append(folder)
             files += sorted(folder.glob("*.y*ml"))
-        return {file: _stamp(file) for file in files}
+        return {**{file: _stamp(file) for file in files}, **stamps}
 
     def check(
         self, path: Path, text: str, contents: Mapping[Path, bytes], superseded: Callable[[], None] = lambda: None
@@ -257,9 +258,7 @@ class Checker:
         return project, before.around if same else object()
 
     def _remember(self, path: Path, project: Project, memory: Memory, around: object) -> None:
-        others = {
-            module.path: _version(module.path, project.unsaved) for module in project.modules() if module.path != path
-        }
+        others = {other: _version(other, project.unsaved) for other in project.files() if other != path}
         before = self._before.get(path)
         if before is not None and before.around is around and before.others.keys() != others.keys():
             around = object()  # what is visible has changed, and with it what was found there

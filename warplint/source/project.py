@@ -358,6 +358,10 @@ class Project:
         """How much was read and looked for so far, for ``inputs``."""
         return len(self._modules), len(self._found), len(self._package_roots)
 
+    def files(self) -> list[Path]:
+        """The files looked at so far, those that cannot be read among them."""
+        return list(self._modules)
+
     def modules_with(self, name: str) -> list[Module]:
         """The modules read so far that contain ``name`` directly before a bracket: all that call or define it."""
         count = len(self._modules)
