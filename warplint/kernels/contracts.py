@@ -24,7 +24,6 @@ _KINDS = {"constant-mutated": "constant-mutated-in-loop", "volume-gradient": "vo
 
 _DIFFERENCES = {
     "remainder": "`{code}` can be negative: the remainder then is negative or zero, where Python's is not",
-    "quotient": "`{code}` can be negative: the quotient is cut towards zero, where Python rounds down",
     "rounding": "halves are rounded away from zero, where Python takes the even neighbour",
     "one-branch": "only one arm of the branch before it sets `{code}`: after the other arm it holds anything",
 }

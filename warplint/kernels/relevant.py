@@ -16,7 +16,7 @@ from warplint.source.regions import Region
 # What the compiler may refuse, or treat otherwise than Python, in code that runs forward only: told from words, since
 # most of that code need not be read.
 _CONTRACT = re.compile(
-    r"\bvolume_sample|:=|%|//|\bround\s*\(|\b(?:lambda|try|raise|with|match|del|global|nonlocal|yield|await)\b"
+    r"\bvolume_sample|:=|%|\bround\s*\(|\b(?:lambda|try|raise|with|match|del|global|nonlocal|yield|await)\b"
     r"|\[[^\]\n]*\bfor\b"
 )
 # A decorator that says something of the adjoint, and not just that there is none.

@@ -1,8 +1,8 @@
 """Where a kernel computes something else than Python would from the same text.
 
-``%`` and ``//`` of whole numbers follow C: the remainder has the sign of the left side, and the quotient is cut towards
-zero (``//`` of floating-point numbers rounds down, as in Python). ``round`` takes halves away from zero. A local that
-only one arm of a branch sets has some value after the other one.
+``%`` follows C: the remainder has the sign of the left side. (``//`` rounds down, as in Python, for whole numbers and
+others.) ``round`` takes halves away from zero. A local that only one arm of a branch sets has some value after the
+other one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from warplint.kernels.numeric import Evaluator, Place
 from warplint.kernels.ranges import bounds
 from warplint.kernels.trace import Operation, Trace
 
-_SYMBOLS = {"mod": "%", "floordiv": "//"}
 #: What makes a range say less than is known where it is used.
 _CHOSEN = frozenset({"phi", "where", "select", "loop", "exit", "call", "unknown"})
 _GIVEN = frozenset({"induction", "tid", "load", "parameter"})
@@ -24,7 +23,7 @@ _GIVEN = frozenset({"induction", "tid", "load", "parameter"})
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """``what``: ``remainder``, ``quotient``, ``rounding`` or ``one-branch``; ``question`` as the probe asks it."""
+    """``what``: ``remainder``, ``rounding`` or ``one-branch``; ``question`` as the probe asks it."""
 
     span: Span
     what: str
@@ -37,13 +36,11 @@ def differences(knowledge: Knowledge, trace: Trace) -> Iterator[Difference]:
     evaluator = Evaluator(knowledge)
     place = Place(trace)
     for operation in trace.operations:
-        symbol = _SYMBOLS.get(operation.name)
-        if symbol is not None and _may_be_negative(evaluator, place, operation):
+        if operation.name == "mod" and _may_be_negative(evaluator, place, operation):
             kind = trace.operations[operation.operands[0]].type.kind
-            if kind == "int" or (kind == "float" and symbol == "%"):
-                what = "remainder" if symbol == "%" else "quotient"
-                question = {"ask": "operator", "operator": symbol, "type": "int32" if kind == "int" else "float32"}
-                yield Difference(operation.span, what, trace.operations[operation.operands[0]].span, question)
+            if kind in ("int", "float"):
+                question = {"ask": "operator", "operator": "%", "type": "int32" if kind == "int" else "float32"}
+                yield Difference(operation.span, "remainder", trace.operations[operation.operands[0]].span, question)
         elif operation.name == "round" and operation.detail == "python":
             question = {"ask": "operator", "operator": "round", "type": "float32"}
             yield Difference(operation.span, "rounding", operation.span, question)
