@@ -61,7 +61,7 @@ def test_a_clean_kernel_needs_neither_rules_nor_warp(folder: Path) -> None:
 
 
 def test_a_static_finding_needs_rules_but_neither_warp_nor_numpy(folder: Path) -> None:
-    assert loaded(folder, "--no-probe", "light.py") - ANALYSES - {"libcst"} == {"yaml", "importlib.metadata"}
+    assert loaded(folder, "--no-probe", "light.py") - ANALYSES - {"libcst"} == {"yaml"}
 
 
 def test_explain_needs_rules_only(folder: Path) -> None:
