@@ -26,7 +26,7 @@ class Compared:
 
 
 def compared_kernels(path: Path) -> list[Compared]:
-    """The kernels of a module, each run with one thread on the CPU on random arguments."""
+    """The kernels of a module that have an adjoint, each run with one thread on the CPU on random arguments."""
     import warp as wp
 
     module = _load(path)
@@ -36,7 +36,8 @@ def compared_kernels(path: Path) -> list[Compared]:
     return [
         Compared(kernel.key, tuple(_errors(kernel)))
         for kernel in kernels
-        if all(isinstance(parameter.type, wp.array) or parameter.type in plain for parameter in kernel.adj.args)
+        if {**kernel.module.options, **kernel.options}["enable_backward"]
+        and all(isinstance(parameter.type, wp.array) or parameter.type in plain for parameter in kernel.adj.args)
     ]
 
 

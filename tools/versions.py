@@ -36,7 +36,7 @@ from warplint.catalogue.rule import Rule
 from warplint.frontend import open_project
 from warplint.ir.facts import Finding
 from warplint.probe import ProbeOptions, probe
-from warplint.probe.options import default_cache
+from warplint.source.files import default_cache
 
 FIXTURES = ROOT / "tests" / "fixtures" / "kernels"
 PARTS = ("experiments", "fixtures", "probe", "examples")
