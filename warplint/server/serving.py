@@ -34,7 +34,7 @@ from warplint.tapes.memo import keep_at_most
 Result = TypeVar("Result")
 
 # Pieces of syntax that something is remembered of, for each question that the tape analysis asks.
-_KNOWN_NODES = 2000
+_KNOWN_NODES = 500
 
 
 class Server:
