@@ -29,8 +29,12 @@ from warplint.server.probing import Prober
 from warplint.server.protocol import language_server
 from warplint.server.survey import Survey
 from warplint.server.wishes import asked_for
+from warplint.tapes.memo import keep_at_most
 
 Result = TypeVar("Result")
+
+# Pieces of syntax that something is remembered of, for each question that the tape analysis asks.
+_KNOWN_NODES = 500
 
 
 class Server:
@@ -378,6 +382,7 @@ def main() -> int:
     from warplint.server.features import connect
 
     relax_collector()
+    keep_at_most(_KNOWN_NODES)
     server = Server()
     connect(server)
     server.language.start_io()

@@ -75,6 +75,8 @@ class Module:
         #: Whether its syntax is newer than the running Python's.
         self.newer = newer
         self._of_texts: dict[tuple[object, str], object] = {}
+        #: What analyses keep for as long as the module lives, by their own keys.
+        self.kept: dict[object, object] = {}
         #: Whether every region that was asked for could be read.
         self.complete = True
         self._read: dict[int, tuple[ir.Stmt, ...]] = {} if statements is None else statements

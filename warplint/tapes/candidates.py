@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 from warplint.ir import syntax as ir
 from warplint.source.project import Definition, Module, ModuleRef, Project
 from warplint.source.regions import Region
-from warplint.tapes.memo import Memo
+from warplint.tapes.memo import ModuleMemo
 
 _TAPE = re.compile(r"\bTape\s*\(")
 _CALLED = re.compile(r"([^\W\d]\w*)\s*\(")
@@ -28,7 +28,7 @@ def _has_tape(module: Module) -> bool:
 
 
 #: Whether a module opens tapes itself.
-opens_tapes = Memo(_has_tape)
+opens_tapes = ModuleMemo(_has_tape)
 
 
 def candidates(module: Module) -> list[Definition]:
@@ -99,8 +99,8 @@ def _called(call: ir.Call) -> str:
     return call.func.id if isinstance(call.func, ir.Name) else ""
 
 
-_own_candidates = Memo(_own)
-_candidates = Memo(_all)
+_own_candidates = ModuleMemo(_own)
+_candidates = ModuleMemo(_all)
 
 
 def openers(module: Module) -> frozenset[str]:
@@ -139,7 +139,7 @@ def _imported_openers(module: Module) -> frozenset[str]:
     return frozenset(found)
 
 
-_openers = Memo(_imported_openers)
+_openers = ModuleMemo(_imported_openers)
 
 
 def _load_bases(project: Project, module: Module) -> None:

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
+
+from warplint.source.project import Module
 
 _Key = TypeVar("_Key")
 _Result = TypeVar("_Result")
 
-# Long-running programs (an editor's server) parse the same file again and again; old trees must go.
-_MAX_ENTRIES = 50_000
+_most = 50_000
+
+
+def keep_at_most(entries: int) -> None:
+    """Keep less: long-running programs (an editor's server) parse the same file again and again, and old trees must
+    go."""
+    global _most
+    _most = entries
 
 
 class Memo(Generic[_Key, _Result]):
@@ -23,8 +31,20 @@ class Memo(Generic[_Key, _Result]):
         known = self._known.get(id(key))
         if known is not None and known[0] is key:
             return known[1]
-        if len(self._known) >= _MAX_ENTRIES:
+        if len(self._known) >= _most:
             self._known.clear()
         result = self._compute(key)
         self._known[id(key)] = (key, result)
         return result
+
+
+class ModuleMemo(Generic[_Result]):
+    """A function of a module that is called once for each, and whose results go with it."""
+
+    def __init__(self, compute: Callable[[Module], _Result]) -> None:
+        self._compute = compute
+
+    def __call__(self, module: Module) -> _Result:
+        if self not in module.kept:
+            module.kept[self] = self._compute(module)
+        return cast(_Result, module.kept[self])

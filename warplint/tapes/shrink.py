@@ -10,7 +10,7 @@ import re
 
 from warplint.ir import syntax as ir
 from warplint.source.project import Module
-from warplint.tapes.memo import Memo
+from warplint.tapes.memo import ModuleMemo
 from warplint.tapes.values import Value
 
 #: Counts up to the first number become the second; all larger than the last become twelve. Each divides the next.
@@ -47,7 +47,7 @@ def _argument(text: str, start: int) -> str:
 
 
 #: The names (of variables, parameters and attributes) that bound a loop somewhere in a module.
-counts = Memo(_counts)
+counts = ModuleMemo(_counts)
 
 
 def assigned(module: Module, target: ir.Expr, node: ir.Expr, value: Value) -> Value:
