@@ -136,9 +136,10 @@ def run(
         baseline = Baseline.read(options.baseline, new=options.write_baseline)
         findings = findings if options.write_baseline else baseline.beyond(findings)
 
-    everywhere = len(findings)
+    elsewhere = 0
     if not options.write_baseline:
-        findings = selection.of_reach(findings, options.reach)
+        reached = selection.of_reach(findings, options.reach)
+        elsewhere, findings = len(findings) - len(reached), reached
 
     # 5. Whether it is so.
     clock.append(time.monotonic())
@@ -202,7 +203,7 @@ def run(
         refuted=tuple(finding for finding in probed if finding not in shown),
         unlisted=len(unlisted),
         suppressed=suppressed,
-        baselined=len(everything) - len(probed) - len(unlisted) - (everywhere - len(findings)),
+        baselined=len(everything) - len(probed) - len(unlisted) - elsewhere,
         problems=tuple(sorted(dict.fromkeys(problems), key=lambda problem: (problem.path, problem.line or 0))),
         files=files,
         rules={finding.rule: rules[finding.rule] for finding in probed},

@@ -46,8 +46,8 @@ class TestNewRule:
         ]
         trials, problems = try_rules(folder, probe=False)
         assert problems == []
-        # Some built-in rules are for older versions of Warp alone, or tell only what a probe confirms, and so is what is
-        # made after their examples.
+        # Some built-in rules are for older versions of Warp alone, or tell only what a probe confirms, and so are those
+        # that are made after their examples.
         others = {trial.said for trial in trials if not trial.passed}
         told = r"the rule is for Warp >=1\.0,<1\.1[78], and |the rule says nothing without a probe"
         assert all(re.match(told, said) for said in others)

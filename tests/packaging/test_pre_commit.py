@@ -56,7 +56,7 @@ def test_the_hooks(tmp_path: Path, checkout: Path, dependencies: Path, hook: str
     done = pre_commit("--all-files")
     output = done.stdout + done.stderr
     assert done.returncode == 1, output
-    assert f"light.py:7:5: WP101 [{verdict}] " in output
+    assert f"light.py:7:5: WP101 [{verdict}, library] " in output
     assert "Found 1 finding" in output and "2 files" in output
     assert "exit code: 1" in output
 

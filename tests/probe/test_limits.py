@@ -151,10 +151,10 @@ def test_warp_is_found_where_the_user_says_it_is(tmp_path: Path, monkeypatch: py
     (place / "warp" / "__init__.py").write_text("")
     monkeypatch.delitem(sys.modules, "warp", raising=False)
     monkeypatch.syspath_prepend(place)
-    assert str(place) not in _paths()  # a folder of that name may be anybody's
+    assert str(place) not in _paths(own=True)  # a folder of that name may be anybody's
     monkeypatch.setenv("PYTHONPATH", str(place))
-    assert str(place) not in _paths()
+    assert str(place) not in _paths(own=True)
     (place / "warp_lang-1.19.0.dist-info").mkdir()
-    assert str(place) in _paths()
+    assert str(place) in _paths(own=True)
     monkeypatch.chdir(place)
-    assert str(place) not in _paths()  # nor is a linted project such a place
+    assert str(place) not in _paths(own=True)  # nor is a linted project such a place
