@@ -14,10 +14,11 @@ from warplint.ir.audits import Audit, Entry, Judgement, Subject
 from warplint.ir.facts import Evidence, Fact, Finding, Reach
 from warplint.ir.programs import DefinitionRef, KernelProgram
 from warplint.ir.spans import Location, displayed
-from warplint.pipeline import DeviceUnusable, common_folder, import_roots, permissions
+from warplint.pipeline import import_roots
 from warplint.probe import NoDevice, ProbeOptions
 from warplint.probe.whole import Asked, Seen, probe_whole
 from warplint.processes import available_cpus
+from warplint.proving import DeviceUnusable, common_folder, permissions
 from warplint.reach import reaching
 from warplint.selection import RuleSelection
 from warplint.settings.configuration import Configurations

@@ -103,8 +103,9 @@ def _check(given: Options) -> int:
 
 def _check_once(given: Options) -> int:
     from warplint.catalogue.selecting import UnknownSelector
-    from warplint.pipeline import DeviceUnusable, run
+    from warplint.pipeline import run
     from warplint.processes import relax_collector
+    from warplint.proving import DeviceUnusable
     from warplint.report import render
     from warplint.report.model import problem_line
     from warplint.report.style import Style
@@ -255,7 +256,7 @@ def _new_rule(given: Asked) -> int:
 def _test_rules(given: Asked) -> int:
     from pathlib import Path
 
-    from warplint.pipeline import DeviceUnusable
+    from warplint.proving import DeviceUnusable
     from warplint.trying import as_text, try_rules
 
     try:
@@ -269,8 +270,8 @@ def _test_rules(given: Asked) -> int:
 
 def _audit(given: Asked) -> int:
     from warplint.auditing import audit
-    from warplint.pipeline import DeviceUnusable
     from warplint.processes import relax_collector
+    from warplint.proving import DeviceUnusable
     from warplint.report.audit import as_json, as_text
     from warplint.report.style import Style
 

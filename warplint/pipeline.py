@@ -6,9 +6,8 @@ import os
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,23 +15,23 @@ from typing import TYPE_CHECKING
 from warplint import __version__
 from warplint.analysis import FileAnalysis, analyse_files
 from warplint.frontend import open_project
-from warplint.ir.facts import Evidence, Fact, Finding, Problem, at_least
+from warplint.ir.facts import Fact, Finding, Problem, at_least
 from warplint.ir.spans import displayed, file_and_cell
 from warplint.processes import available_cpus
+from warplint.proving import Progress, common_folder, evidence_of, wants_fixes, with_fixes
 from warplint.remembering import Memory
 from warplint.report.model import Report
 from warplint.selection import RuleSelection, in_order
-from warplint.settings.configuration import Configuration, Configurations
+from warplint.settings.configuration import Configurations
 from warplint.settings.discovery import discover
 from warplint.settings.options import STDIN, Options, Selectors
-from warplint.settings.warp import WarpVersion, WarpVersions, installed_warp, series
+from warplint.settings.warp import WarpVersion, WarpVersions
 from warplint.source.files import default_cache
 from warplint.source.project import Module, Project
 from warplint.source.text import read_text
 
 if TYPE_CHECKING:
     from warplint.catalogue.rule import Rule
-    from warplint.probe import ProbeOptions
     from warplint.report.configured import Configured
     from warplint.source.notebooks import Notebook
 
@@ -41,15 +40,6 @@ _COMMENT_WORDS = ("warplint", "Warplint", "WARPLINT", "noqa", "NOQA", "NoQA", "N
 
 # Programs choose for themselves what they show.
 _FOR_PROGRAMS = ("json", "jsonl")
-
-# These hold the fixes of findings.
-_WITH_FIXES = ("json", "jsonl", "sarif", "lsp")
-
-# Each fix takes about as long to try as its finding took: a report on many findings does not wait for that.
-_MOST_TRIED = 16
-
-#: Called with what is being done.
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +52,6 @@ class Outcome:
     failed: bool = False
     #: What was done, for those who want to know.
     account: tuple[str, ...] = ()
-
-
-class DeviceUnusable(Exception):
-    """The device that was asked for cannot be used; the message says why and what to do."""
 
 
 def run(
@@ -145,7 +131,7 @@ def run(
     clock.append(time.monotonic())
     listed = [finding for finding in findings if at_least(finding.severity, least)]
     rules = selection.rules_of(listed)
-    probed = _probed(listed, rules, project, options, selection, configurations, progress)
+    probed = evidence_of(listed, rules, project, options, selection, configurations, progress)
     # What was only asked about, and not confirmed, was never there.
     known = {id(finding) for finding in listed}
     nothing = {id(finding) for finding, seen in zip(listed, probed, strict=True) if not _reportable(seen)}
@@ -157,9 +143,9 @@ def run(
 
     faults: dict[Path, str] = {}
     faulty: list[Problem] = []
-    if _wants_fixes(options):
+    if wants_fixes(options):
         try:
-            probed = _with_fixes(probed, rules, project, options, configurations, set(files) - set(notebooks), progress)
+            probed = with_fixes(probed, rules, project, options, configurations, set(files) - set(notebooks), progress)
         except Exception as error:  # a mistake of ours must not take what was found along
             faults[common_folder(options.paths)] = traceback.format_exc()
             what = f"internal error while looking for fixes: {type(error).__name__}; please report it"
@@ -352,148 +338,6 @@ def _texts(analyses: Iterable[FileAnalysis], project: Project, contents: Mapping
     """The texts of the linted files that could be read."""
     modules = [project.load(analysis.path, contents.get(analysis.path)) for analysis in analyses]
     return {module.path: module.text for module in modules if isinstance(module, Module)}
-
-
-def _probed(
-    findings: list[Finding],
-    rules: Mapping[str, Rule],
-    project: Project,
-    options: Options,
-    selection: RuleSelection,
-    configurations: Configurations,
-    progress: Progress,
-) -> list[Finding]:
-    """``findings`` with the evidence of a probe, unless the command line or their configuration turn it off.
-
-    Programs run with the Warp beside warplint. Where the code is linted for another one, the evidence says so, and what
-    only the other one gets wrong is not run.
-    """
-    findings, places = list(findings), []
-    beside = installed_warp() if findings else None
-    for number, finding in enumerate(findings):
-        configured = configurations.nearest(finding.location.path.parent).probe
-        if rules[finding.rule].probe.kind == "none":
-            continue
-        if (configured if options.probe is None else options.probe) is False:
-            findings[number] = replace(finding, evidence=Evidence("unprobed", "the probe is turned off"))
-        elif beside is not None and not rules[finding.rule].concerns(beside):
-            linted_for = selection.warp_version(finding.location.path)
-            what = f"not probed: Warp {beside}, which runs the probe, does not have this defect"
-            what += f"; the code is linted for Warp {linted_for.version} ({linted_for.source})"
-            findings[number] = replace(finding, evidence=Evidence("unprobed", what))
-        else:
-            places.append(number)
-    if not places:
-        return findings
-    from warplint.probe import NoDevice, probe
-
-    with _cache_folder(options) as folder:
-        probe_options = _probe_options(options, configurations, folder)
-        try:
-            evidence = probe(
-                [findings[number] for number in places],
-                project,
-                probe_options,
-                lambda done, total: progress(f"probing {done} of {total}"),
-            )
-        except NoDevice as error:
-            raise DeviceUnusable(
-                f"the device `{probe_options.device}` cannot be used: {error}; `--device auto` uses what there is"
-            ) from error
-    for number, seen in zip(places, evidence, strict=True):
-        linted_for = selection.warp_version(findings[number].location.path)
-        findings[number] = replace(findings[number], evidence=_under_another(seen, linted_for))
-    if options.emit_probe is not None:
-        from warplint.probe.emit import write_scripts
-
-        probed = [findings[number] for number in places]
-        written = write_scripts(probed, project, probe_options, Path(options.emit_probe))
-        for number, finding in zip(places, written, strict=True):
-            findings[number] = finding
-    return findings
-
-
-def _under_another(evidence: Evidence, linted_for: WarpVersion) -> Evidence:
-    """``evidence``, which says so if it was seen under another Warp than the one that the code is linted for."""
-    seen = evidence.warp_version
-    if seen is None or series(seen) == series(linted_for.version):
-        return evidence
-    return replace(evidence, detail=f"{evidence.detail} (the code is linted for Warp {linted_for.version})")
-
-
-def _wants_fixes(options: Options) -> bool:
-    """Whether somebody reads what fixes there are; proving them takes time."""
-    formats = {options.output_format, *(output_format for output_format, _ in options.outputs)}
-    return options.fix or options.diff or not formats.isdisjoint(_WITH_FIXES)
-
-
-def _with_fixes(
-    findings: list[Finding],
-    rules: Mapping[str, Rule],
-    project: Project,
-    options: Options,
-    configurations: Configurations,
-    files: Collection[Path],
-    progress: Progress,
-) -> list[Finding]:
-    """``findings`` with fixes; those that a probe confirmed are looked at again with the fix."""
-    from warplint.fixing import offered
-
-    proved = sum(finding.evidence.verdict == "confirmed" for finding in findings)
-    if not proved or (proved > _MOST_TRIED and not options.fix and not options.diff):
-        return offered(findings, rules, project, None, files)
-    from warplint.probe import probe_each
-
-    with _cache_folder(options) as folder:
-
-        def probe(cases: Sequence[tuple[Finding, Project]]) -> Sequence[Evidence]:
-            progress(f"trying {len(cases)} fixes")
-            probe_options = _probe_options(options, configurations, folder)
-            return probe_each([([finding], edited) for finding, edited in cases], probe_options)
-
-        return offered(findings, rules, project, probe, files)
-
-
-def _probe_options(options: Options, configurations: Configurations, cache: Path | None) -> ProbeOptions:
-    """What holds for the probe. One run of it is on one device, and may do the same for all files."""
-    from warplint.probe import ProbeOptions
-
-    governing = configurations.nearest(common_folder(options.paths))
-    imports, native = permissions(options.probe_import, options.probe_native, governing)
-    device = options.device or governing.device or "auto"
-    return ProbeOptions(device=device, cache_dir=cache, allow_import=imports, allow_native=native)
-
-
-def permissions(imports: bool | None, native: bool | None, governing: Configuration) -> tuple[bool, bool]:
-    """Whether a probe may import from the project and run native snippets: what the command line says comes first."""
-    return (
-        bool(governing.probe_import if imports is None else imports),
-        bool(governing.probe_native if native is None else native),
-    )
-
-
-@contextmanager
-def _cache_folder(options: Options) -> Iterator[Path | None]:
-    """Where compiled kernels are kept: None for the usual place."""
-    if options.cache:
-        yield None if options.cache_dir is None else Path(options.cache_dir)
-        return
-    from tempfile import TemporaryDirectory
-
-    with TemporaryDirectory(prefix="warplint-") as folder:
-        yield Path(folder)
-
-
-def common_folder(paths: Iterable[str]) -> Path:
-    """The innermost folder that holds everything named on the command line; its configuration governs the probe."""
-    folders = []
-    for path in paths:
-        absolute = os.path.abspath(path)
-        folders.append(absolute if os.path.isdir(absolute) else os.path.dirname(absolute))
-    try:
-        return Path(os.path.commonpath(folders))
-    except ValueError:  # nothing named, or on several drives
-        return Path.cwd()
 
 
 def import_roots(named: Iterable[str], files: Iterable[Path], configurations: Configurations) -> tuple[Path, ...]:

@@ -37,7 +37,7 @@ def main() -> None:
 
 def _answer(order: Order) -> dict[str, object]:
     from warplint.catalogue.selecting import UnknownSelector
-    from warplint.pipeline import DeviceUnusable
+    from warplint.proving import DeviceUnusable
 
     try:
         if order.path is None:
