@@ -79,7 +79,7 @@ def python_files(folder: Path) -> list[Path]:
 
 def static_run(folders: list[Path]) -> Seconds:
     """The time from start to exit of ``warplint check --no-probe``. Exits if that could not do its work."""
-    command = [sys.executable, "-m", "warplint", "check", "--no-probe", *map(str, folders)]
+    command = [sys.executable, "-m", "warplint", "check", "--no-probe", "--no-cache", *map(str, folders)]
     start, used = time.perf_counter(), used_by_children()
     process = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
     seconds = time.perf_counter() - start, used_by_children() - used

@@ -6,7 +6,7 @@ Decorators, module options, global settings.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -114,8 +114,9 @@ class Decorations:
         self._project = project
         self._constants = constants
         self._modules: dict[Module, dict[str, object]] = {}
-        # The modules that change global settings, of how many; None: not looked for yet.
-        self._setters: tuple[int, set[Module]] | None = None
+        # The modules that lead to one which changes global settings, of how many; None: not looked for yet.
+        self._leading: tuple[int, set[Module]] | None = None
+        self._edges: dict[Module, tuple[Module, ...]] = {}
         self._levels: dict[Module, Level] = {}
         # What a file sets for the whole process, and for Warp modules by their names.
         self._configured: dict[Module, dict[str, object]] = {}
@@ -234,10 +235,10 @@ class Decorations:
     def _imported(self, module: Module) -> dict[str, object]:
         """The global settings that are made by what a module imports, so before its own kernels are defined."""
         modules = list(self._project.modules())
-        if len(modules) > _FEW:  # all are loaded, and none of them may set anything
-            if self._setters is None or self._setters[0] != len(modules):
-                self._setters = (len(modules), {other for other in modules if _sets(other)})
-            if self._setters[1] <= {module}:
+        if len(modules) > _FEW:  # all are loaded, and few of them lead to one that sets anything
+            if self._leading is None or self._leading[0] != len(modules):
+                self._leading = (len(modules), self._lead_to_setters(modules))
+            if module not in self._leading[1]:
                 return {}
         found: dict[str, object] = {}
         seen, left = {module}, [module]
@@ -254,7 +255,31 @@ class Decorations:
                                 self._collect(other, statement, found, {}, {})
         return found
 
-    def _imports(self, module: Module) -> Iterator[Module]:
+    def _lead_to_setters(self, modules: Sequence[Module]) -> set[Module]:
+        """The modules that import one which changes a global setting, directly or through others.
+
+        Who imports a module names it, or is in the package that it is; only the imports of those are read.
+        """
+        left = [module for module in modules if _sets(module)]
+        found: set[Module] = set()
+        while left:
+            target = left.pop()
+            name = target.name.rpartition(".")[2] or target.path.stem
+            inside = target.path.parent if target.is_package else None
+            for other in modules:
+                if other in found or not (name in other.text or (inside is not None and inside in other.path.parents)):
+                    continue
+                if target in self._imports(other):
+                    found.add(other)
+                    left.append(other)
+        return found
+
+    def _imports(self, module: Module) -> tuple[Module, ...]:
+        if module not in self._edges:
+            self._edges[module] = tuple(dict.fromkeys(self._imports_of(module)))
+        return self._edges[module]
+
+    def _imports_of(self, module: Module) -> Iterator[Module]:
         """The modules of the project that the import statements at the top level of a module name."""
         for region in module.regions:
             if region.kind != "import":

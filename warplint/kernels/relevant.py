@@ -74,7 +74,10 @@ class Relevant:
 
     def is_derived(self, func: Definition) -> bool:
         """Whether some ``wp.grad`` differentiates ``func`` itself."""
-        return any(func.node is other.node for other in self._derived())
+        known = self._project.kept.get((Relevant, "derived"))
+        if not isinstance(known, dict):
+            known = self._project.kept[(Relevant, "derived")] = {id(one.node): one for one in self._derived()}
+        return id(func.node) in known
 
     def _asked_for(self, module: Module) -> frozenset[int]:
         known = self._project.kept.get(Relevant)
