@@ -48,15 +48,27 @@ class Given:
 _UNKNOWN = Given(Type("unknown"))
 
 
+#: Everything that is looked for, by its last name, and how it is given another one.
+_SOUGHT = frozenset({"launch", *_CHECKERS})
+_ALIAS = re.compile(rf"\b(?:{'|'.join(sorted(_SOUGHT))})\s+as\s+(\w+)|^\s*(\w+)\s*=\s*[\w.]+\s*(?:#|$)", re.MULTILINE)
+
+
+def _aliases(module: Module) -> frozenset[str]:
+    """The names that imports and plain assignments of a module may give to what is looked for."""
+    return frozenset(name for found in _ALIAS.findall(module.text) for name in found if name)
+
+
 class Launching:
     """Makes the facts about one module's launches."""
 
     def __init__(self, knowledge: Knowledge) -> None:
         self._knowledge = knowledge
         self._project = knowledge.project
+        self._aliases: frozenset[str] = frozenset()
 
     def facts(self, module: Module) -> Iterator[Fact]:
         """All of them."""
+        self._aliases = _aliases(module)
         for region in module.regions:
             if region.kind != "import" and _CALLS.search(module.text, region.start, region.end):
                 for statement in module.read(region):
@@ -66,7 +78,7 @@ class Launching:
         if isinstance(node, ir.FunctionDef):
             yield from self._definition(node, host)
         if isinstance(node, ir.Call):
-            name = self._project.external(host.module, node.func, host.scope) or ""
+            name = self._named(node.func, host)
             if name == "warp.launch":
                 yield from self._launch(node, host)
             elif name.startswith("warp.autograd.") and name.rpartition(".")[2] in _CHECKERS:
@@ -78,6 +90,14 @@ class Launching:
             looped = True
         for child in ir.children(node):
             yield from self._in(child, Host(host.module, scope, looped))
+
+    def _named(self, func: ir.Expr, host: Host) -> str:
+        """What is called, where it can be a launch or a check: nearly all calls are of something else."""
+        if isinstance(func, ir.Attribute):
+            sought = func.attr in _SOUGHT
+        else:
+            sought = isinstance(func, ir.Name) and (func.id in _SOUGHT or func.id in self._aliases)
+        return (self._project.external(host.module, func, host.scope) or "") if sought else ""
 
     # --- definitions ---
 
