@@ -25,7 +25,7 @@ PARALLEL_FROM = 32
 Wanted = Callable[[Sequence[Fact]], Sequence[Fact]]
 
 #: What a module says that launches a kernel, decorates one with options, or checks one.
-LAUNCHES = re.compile(r"\blaunch\s*\(|\bkernel\s*\(|autograd")
+LAUNCHES = re.compile(r"\b(?:launch|kernel|autograd)\b")
 
 # What the text of a file says that has a part in tapes, unless everything comes from other modules of the project.
 _HOSTS = re.compile(r"warp|Tape")

@@ -7,9 +7,10 @@ assignment makes. What is certain is enough to say that ``wp.launch`` refuses it
 
 from __future__ import annotations
 
+import bisect
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from warplint.ir import syntax as ir
@@ -22,7 +23,6 @@ from warplint.kernels.types import Type, array, literal
 from warplint.source.bindings import bound_names
 from warplint.source.project import Definition, Module, Scope
 
-_CALLS = re.compile(r"\b(?:launch|jacobian|gradcheck)\s*\(|@\s*(?:\w+\s*\.\s*)*kernel\b")
 #: Functions that make an array of a shape; ``array`` takes contents.
 _SHAPED = frozenset({"zeros", "ones", "empty", "full"})
 _CHECKERS = frozenset({"jacobian", "gradcheck"})
@@ -48,14 +48,47 @@ class Given:
 _UNKNOWN = Given(Type("unknown"))
 
 
-#: Everything that is looked for, by its last name, and how it is given another one.
+#: Everything that is looked for, by its last name.
 _SOUGHT = frozenset({"launch", *_CHECKERS})
-_ALIAS = re.compile(rf"\b(?:{'|'.join(sorted(_SOUGHT))})\s+as\s+(\w+)|^\s*(\w+)\s*=\s*[\w.]+\s*(?:#|$)", re.MULTILINE)
+_CALLED = re.compile(r"\b(?:launch|jacobian|gradcheck)\s*\(|@\s*(?:\w+\s*\.\s*)*kernel\b")
+#: Where it is given another name, by an import or by an assignment.
+_SPOKEN_OF = re.compile(r"\b(?:launch|jacobian|gradcheck)\b(?!\s*\()")
+_RENAMED = re.compile(r"\b(\w+)\s+as\s+(\w+)|^[ \t]*(\w+)\s*=\s*(?:\w+\s*\.\s*)*(\w+)[ \t]*(?:#|$)", re.MULTILINE)
+
+
+def _renamed(text: str) -> tuple[tuple[str, str], ...]:
+    """The names that imports and plain assignments of a text make, and the last name of what they stand for."""
+    return tuple((found[2] or found[3], found[1] or found[4]) for found in _RENAMED.finditer(text))
+
+
+def _is_spoken_of(text: str) -> bool:
+    return _SPOKEN_OF.search(text) is not None
 
 
 def _aliases(module: Module) -> frozenset[str]:
-    """The names that imports and plain assignments of a module may give to what is looked for."""
-    return frozenset(name for found in _ALIAS.findall(module.text) for name in found if name)
+    """The names that a module gives to what is looked for."""
+    if not any(module.of_text(region, _is_spoken_of) for region in module.regions):
+        return frozenset()
+    pairs = [pair for region in module.regions for pair in module.of_text(region, _renamed)]
+    found, before = set(_SOUGHT), 0
+    while len(found) > before:
+        before = len(found)
+        found.update(name for name, meant in pairs if meant in found)
+    return frozenset(found - _SOUGHT)
+
+
+def _offsets(text: str, pattern: re.Pattern[str]) -> tuple[int, ...]:
+    """How many lines below the first one each match of a pattern starts."""
+    found, line, counted = [], 0, 0
+    for match in pattern.finditer(text):
+        line += text.count("\n", counted, match.start())
+        counted = match.start()
+        found.append(line)
+    return tuple(found)
+
+
+def _called(text: str) -> tuple[int, ...]:
+    return _offsets(text, _CALLED)
 
 
 class Launching:
@@ -69,12 +102,26 @@ class Launching:
     def facts(self, module: Module) -> Iterator[Fact]:
         """All of them."""
         self._aliases = _aliases(module)
+        others = re.compile(rf"\b(?:{'|'.join(sorted(self._aliases))})\s*\(") if self._aliases else None
         for region in module.regions:
-            if region.kind != "import" and _CALLS.search(module.text, region.start, region.end):
+            if region.kind == "import":
+                continue
+            offsets = module.of_text(region, _called)
+            if others is not None:
+                offsets = (*offsets, *_offsets(module.region_text(region), others))
+            if offsets:
+                lines = sorted({region.line + offset for offset in offsets})
                 for statement in module.read(region):
-                    yield from self._in(statement, Host(module, ()))
+                    yield from self._in(statement, Host(module, ()), lines)
 
-    def _in(self, node: ir.Node, host: Host) -> Iterator[Fact]:
+    def _in(self, node: ir.Node, host: Host, lines: Sequence[int]) -> Iterator[Fact]:
+        """The facts about a node and what is in it, where it reaches over one of the ``lines`` that can hold any."""
+        first = node.span.line
+        if isinstance(node, (ir.FunctionDef, ir.ClassDef)) and node.decorators:
+            first = min(first, node.decorators[0].span.line)
+        nearest = bisect.bisect_left(lines, first)
+        if nearest == len(lines) or lines[nearest] > node.span.end_line:
+            return
         if isinstance(node, ir.FunctionDef):
             yield from self._definition(node, host)
         if isinstance(node, ir.Call):
@@ -89,7 +136,7 @@ class Launching:
         elif isinstance(node, (ir.For, ir.While)):
             looped = True
         for child in ir.children(node):
-            yield from self._in(child, Host(host.module, scope, looped))
+            yield from self._in(child, Host(host.module, scope, looped), lines)
 
     def _named(self, func: ir.Expr, host: Host) -> str:
         """What is called, where it can be a launch or a check: nearly all calls are of something else."""
