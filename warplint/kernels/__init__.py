@@ -39,6 +39,7 @@ class Analysis:
         self.knowledge = Knowledge(project)
         self.summaries = Summaries(self.knowledge)
         self.callers = Callers(self.knowledge)
+        self.launching = Launching(self.knowledge)
         self._users = Users(project, self.knowledge.decorations)
         self._relevant = Relevant(project, self.knowledge.decorations)
         self._effects: dict[tuple[object, str, int], EffectSummary | None] = {}
@@ -181,7 +182,7 @@ def analyse(
 
 def launches(project: Project, module: Module) -> Iterable[Fact]:
     """The facts about what a module launches kernels with, and which options they have."""
-    return Launching(analysis(project).knowledge).facts(module)
+    return analysis(project).launching.facts(module)
 
 
 def relevant_regions(project: Project, module: Module) -> Iterable[Region]:

@@ -92,12 +92,13 @@ def _called(text: str) -> tuple[int, ...]:
 
 
 class Launching:
-    """Makes the facts about one module's launches."""
+    """Makes the facts about the launches of a project's modules."""
 
     def __init__(self, knowledge: Knowledge) -> None:
         self._knowledge = knowledge
         self._project = knowledge.project
         self._aliases: frozenset[str] = frozenset()
+        self._wanted: dict[tuple[Module, str, int], tuple[list[Type], frozenset[int]]] = {}
 
     def facts(self, module: Module) -> Iterator[Fact]:
         """All of them."""
@@ -246,7 +247,7 @@ class Launching:
     ) -> Iterator[Fact]:
         assert isinstance(kernel.node, ir.FunctionDef)
         parameters = kernel.node.parameters
-        wanted = [self._knowledge.types.annotation(kernel.module, one.annotation, kernel.scope) for one in parameters]
+        wanted, _ = self._asked(kernel)
         passed = [self._given(value, host) for value in values]
         extents = [extent or 1 for extent in dim or [1]]
         shown = [_as_json(one.type) for one in passed]
@@ -274,10 +275,10 @@ class Launching:
                 yield self._about(values[number].span, host, kernel, "device", where, None)
 
     def _indices(self, node: ir.Call, host: Host, kernel: Definition, dim: list[int | None]) -> Iterator[Fact]:
-        counts = set(self._unpacked(kernel))
+        _, counts = self._asked(kernel)
         if len(counts) != 1:
             return
-        count = counts.pop()
+        (count,) = counts
         if count == len(dim):
             return
         if count > len(dim):
@@ -289,6 +290,16 @@ class Launching:
             reason = f"it asks for {count} of {len(dim)} thread indices: threads share them"
         question = {"ask": "dimensions", "dim": [extent or 3 for extent in dim], "indices": count}
         yield self._about(node.span, host, kernel, "dimensions", reason, question)
+
+    def _asked(self, kernel: Definition) -> tuple[list[Type], frozenset[int]]:
+        """The types of a kernel's parameters, and how many thread indices it asks for, each time that it does."""
+        assert isinstance(kernel.node, ir.FunctionDef)
+        key = (kernel.module, kernel.qualname, kernel.node.span.line)
+        if key not in self._wanted:
+            annotation = self._knowledge.types.annotation
+            types = [annotation(kernel.module, one.annotation, kernel.scope) for one in kernel.node.parameters]
+            self._wanted[key] = types, frozenset(self._unpacked(kernel))
+        return self._wanted[key]
 
     def _unpacked(self, kernel: Definition) -> Iterator[int]:
         """How many indices each ``wp.tid()`` of a kernel gives."""
