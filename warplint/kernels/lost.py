@@ -40,6 +40,7 @@ from warplint.kernels.losses import EFFECTS, Loss, Lost, Via
 from warplint.kernels.makeup import Makeup
 from warplint.kernels.order import CHOICES, EXTREMA, Order
 from warplint.kernels.paths import Paths
+from warplint.kernels.steady import Steady
 from warplint.kernels.trace import Frame, Insert, Operation, Trace
 from warplint.source.project import Definition
 
@@ -70,6 +71,7 @@ class LostValues:
         self._elements = Elements(knowledge, trace, self._invariance)
         self._order = Order(knowledge, trace, active, self._invariance, self._elements, self._makeup, self._forward)
         self._paths = Paths(trace, active)
+        self._steady = Steady(trace)
         #: Conditions of branches that do nothing but leave a loop early, which is a defect of its own.
         self._left: set[int | None] = set()
         self._settled: dict[int, frozenset[int]] = {}
@@ -105,7 +107,7 @@ class LostValues:
         own: dict[int, int] = {}
         overwritten = self._elements.overwritten()
         for operation in trace.operations:
-            if operation.name == "loop" and self._kind(operation) != "undecided":
+            if operation.name == "loop" and not self._kept(operation):
                 own[operation.index] = self._loss(Loss("carried", operation.index))
                 self._direct[operation.operands[0]] |= self._loss(Loss("mutated", operation.index))
             elif members.stored(operation):
@@ -115,7 +117,7 @@ class LostValues:
                     self._direct[operation.operands[0]] |= self._loss(Loss("mutated", operation.index))
             elif operation.name == "tile_assign" or operation.detail == "in place":
                 self._direct[operation.operands[0]] |= self._loss(Loss("mutated", operation.index))
-            elif operation.name == "exit" and self._kind(operation) != "undecided":
+            elif operation.name == "exit" and not self._kept(operation):
                 own[operation.index] = self._loss(Loss("result", operation.index))
             elif operation.index in overwritten:
                 overwriter, array = overwritten[operation.index]
@@ -131,11 +133,11 @@ class LostValues:
                 index = operation.index
                 bits = own.get(index, 0)
                 if operation.name == "loop":
-                    if operation.detail in self._forward or self._kind(operation) == "undecided":
+                    if operation.detail in self._forward or self._kept(operation):
                         self._direct[index] |= bits
                         bits = 0
                 elif operation.name == "exit":
-                    if self._kind(operation) == "undecided":
+                    if self._kept(operation):
                         bits |= self._stale[operation.operands[0]]
                 else:
                     for operand in self._components(operation):
@@ -187,6 +189,10 @@ class LostValues:
                 if any(not self._trace.inside(origin, loop) for loop in self._trace.loops(operation.frame)):
                     found |= 1 << position
         return found
+
+    def _kept(self, operation: Operation) -> bool:
+        """Whether what a loop carries is taken to be there: the loop is perhaps unrolled, or never changes it."""
+        return self._kind(operation) == "undecided" or self._steady.keeps(operation)
 
     def _kind(self, operation: Operation) -> str:
         frame = operation.detail
