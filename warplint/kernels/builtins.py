@@ -321,9 +321,8 @@ def _result_type(name: str, arguments: tuple[Type, ...]) -> Type:
     entry = _table().get(name)
     if entry is None:
         return UNKNOWN_TYPE
-    if name in _SHAPED and len(arguments) == len(_SHAPED[name]):
-        if all(given.kind == kind for given, kind in zip(arguments, _SHAPED[name], strict=True)):
-            return _shaped(name, arguments)
+    if _SHAPED.get(name) == tuple(given.kind for given in arguments):
+        return _shaped(name, arguments)
     # An overload with as many parameters comes first: the others leave out those that have defaults.
     for tokens, token in sorted(entry["overloads"], key=lambda pair: len(pair[0]) != len(arguments)):
         if tokens[:1] == ["*"] or len(tokens) < len(arguments):

@@ -70,7 +70,7 @@ class LostValues:
         self._forward = trace.forward()
         self._elements = Elements(knowledge, trace, self._invariance)
         self._order = Order(knowledge, trace, active, self._invariance, self._elements, self._makeup, self._forward)
-        self._paths = Paths(trace, active)
+        self._paths = Paths(trace, active, self._elements)
         self._steady = Steady(trace)
         #: Conditions of branches that do nothing but leave a loop early, which is a defect of its own.
         self._left: set[int | None] = set()
@@ -87,7 +87,7 @@ class LostValues:
         for operation in trace.operations:
             yield from self._of(operation)
         yield from self._bounds()
-        yield from self._order.find()
+        yield from (item for item in self._order.find() if not self._kept(trace.operations[item.loss.origin]))
         yield from self._order.arrays()
         yield from cut
 
@@ -376,8 +376,9 @@ class LostValues:
             bits ^= low
             if (loss.kind == "mutated" and reader >= loss.origin) or self._harmless(loss, reader):
                 continue
-            if loss.kind == "mutated" and self._trace.exclusive(
-                self._trace.operations[reader].frame, self._trace.operations[loss.origin].frame
+            if loss.kind == "mutated" and (
+                self._trace.exclusive(self._trace.operations[reader].frame, self._trace.operations[loss.origin].frame)
+                or not self._paths.meets(reader, loss.origin)
             ):
                 continue
             if loss.overwriter is not None and (

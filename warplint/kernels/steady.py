@@ -1,7 +1,7 @@
 """Numbers that a dynamic loop carries and leaves as they are: no choice that it makes ever takes another value.
 
-``done = False`` with ``if done:`` around all that would set it, or a bound that nothing reaches: where the number before
-the loop is written out, it decides what the loop does, and in the reverse sweep it is still there.
+``done = False`` with ``if done:`` around all that would set it, or a bound that nothing reaches: where the number
+before the loop is written out, it decides what the loop does, and in the reverse sweep it is still there.
 """
 
 from __future__ import annotations
