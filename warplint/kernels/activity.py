@@ -18,7 +18,8 @@ from warplint.kernels.trace import Jump, Operation, Trace
 from warplint.source.project import Definition
 
 _SINKS = frozenset({"store", "accumulate", "atomic"})
-_ARRAY_SINKS = ("tile_store", "tile_atomic_add", "volume_store", "tile_scatter_add")
+#: Built-ins that store into the arrays that they are given.
+ARRAY_SINKS = ("tile_store", "tile_atomic_add", "volume_store", "tile_scatter_add")
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +161,7 @@ def _backward(
                 if not _holds_floats(knowledge, trace, operation) or _owner(trace, operation.operands[0]) in constant:
                     continue
                 targets: tuple[int, ...] = (operation.operands[-1],)
-            elif name == "return" or name in _ARRAY_SINKS:
+            elif name == "return" or name in ARRAY_SINKS:
                 targets = operation.operands
             elif name == "call":
                 targets = tuple(operation.operands[position] for position in edges[operation.index])

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from warplint.kernels.invariance import Invariance
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.layout import integer
+from warplint.kernels.layout import member as member_of
 from warplint.kernels.losses import EFFECTS
 from warplint.kernels.trace import Operation, Trace, Write
 from warplint.source.project import Definition
@@ -25,7 +26,7 @@ _ARITHMETIC = frozenset({"constant", "parameter", "tid", "induction", "add", "su
 
 
 @dataclass(frozen=True, slots=True)
-class _Access:
+class Access:
     """An operation that reads or writes an element. ``bases`` and ``offsets`` make up its indices; variables of loops
     over the same range are one base in ``ranges``. ``needed``: not a call whose adjoint does without the value."""
 
@@ -55,7 +56,7 @@ class Elements:
         if not stores:
             return found
         arrays = {array for array, _ in stores}
-        loads: dict[tuple[Array, tuple[object, ...]], list[_Access]] = {}
+        loads: dict[tuple[Array, tuple[object, ...]], list[Access]] = {}
         for array, load in self._accesses(loads=True):
             if array in arrays:
                 loads.setdefault((array, load.ranges), []).append(load)
@@ -82,23 +83,33 @@ class Elements:
         return self._overwriters[load]
 
     def _candidates(
-        self, loads: dict[tuple[Array, tuple[object, ...]], list[_Access]], array: Array, store: _Access
-    ) -> Iterator[_Access]:
+        self, loads: dict[tuple[Array, tuple[object, ...]], list[Access]], array: Array, store: Access
+    ) -> Iterator[Access]:
         yield from loads.get((array, store.ranges), ())
         if len(store.ranges) == 1:
             yield from loads.get((array, ()), ())  # calls that read all elements
-        for position, base in enumerate(store.bases):
-            start = self._start(base)
-            if start is None:
+        for (other, ranges), group in loads.items():
+            if other != array or len(ranges) != len(store.ranges):
                 continue
-            # a loop that runs over the elements from ``start`` on meets one with a constant index there
-            ranges = (*store.ranges[:position], -1, *store.ranges[position + 1 :])
-            for load in loads.get((array, ranges), ()):
-                others = [load.offsets[at] - store.offsets[at] for at in range(len(ranges)) if at != position]
-                if load.offsets[position] >= start + store.offsets[position] and not any(others):
-                    yield load
+            apart = [at for at, (one, two) in enumerate(zip(ranges, store.ranges, strict=True)) if one != two]
+            if len(apart) == 1:
+                yield from (load for load in group if self._passes(load, store, apart[0]))
 
-    def _start(self, base: int) -> int | None:
+    def _passes(self, load: Access, store: Access, position: int) -> bool:
+        """Whether one of two accesses is at a constant index, which the other one passes in a loop."""
+        if any(
+            one != other
+            for at, (one, other) in enumerate(zip(load.offsets, store.offsets, strict=True))
+            if at != position
+        ):
+            return False
+        for looped, fixed in ((store, load), (load, store)):
+            start = self.start(looped.bases[position])
+            if start is not None and fixed.bases[position] == -1:
+                return fixed.offsets[position] >= start + looped.offsets[position]
+        return False
+
+    def start(self, base: int) -> int | None:
         """The constant from which an index counts up by one: the variable of a ``for``, or one kept by hand."""
         source = self._trace.operations[base]
         if base < 0 or not isinstance(source.detail, int):
@@ -134,7 +145,7 @@ class Elements:
                 if self._recurs(load, store, loop):
                     yield load.operation, store.operation
 
-    def _recurs(self, load: _Access, store: _Access, loop: int) -> bool:
+    def _recurs(self, load: Access, store: Access, loop: int) -> bool:
         """Whether an element that is loaded is stored in another iteration, given equal bases."""
         apart = [base for base, one, other in zip(load.bases, load.offsets, store.offsets, strict=True) if one != other]
         if not apart:
@@ -143,16 +154,19 @@ class Elements:
 
     # --- accesses ---
 
-    def _accesses(self, loads: bool) -> Iterator[tuple[Array, _Access]]:
+    def access(self, operation: Operation) -> tuple[Array, Access]:
+        """The array and the element of a ``load``, or of an operation that changes an element."""
+        operands = operation.operands
+        return self._access(operation, operands[0], operands[1:] if operation.name == "load" else operands[1:-1])
+
+    def _accesses(self, loads: bool) -> Iterator[tuple[Array, Access]]:
         for operation in self._trace.operations:
             if operation.name == "call":
                 yield from self._called(operation, loads)
-            elif loads and operation.name == "load":
-                yield self._access(operation, operation.operands[0], operation.operands[1:])
-            elif not loads and operation.name in EFFECTS:
-                yield self._access(operation, operation.operands[0], operation.operands[1:-1])
+            elif operation.name == "load" if loads else operation.name in EFFECTS:
+                yield self.access(operation)
 
-    def _called(self, operation: Operation, loads: bool) -> Iterator[tuple[Array, _Access]]:
+    def _called(self, operation: Operation, loads: bool) -> Iterator[tuple[Array, Access]]:
         assert isinstance(operation.detail, Definition)
         summary = self._knowledge.summarise(operation.detail)
         if summary is None or (loads and summary.finds and operation.type.kind == "int"):
@@ -167,7 +181,7 @@ class Elements:
 
     def _access(
         self, operation: Operation, array: int, indices: tuple[int, ...], fields: tuple[str, ...] = ()
-    ) -> tuple[Array, _Access]:
+    ) -> tuple[Array, Access]:
         operations = self._trace.operations
         root, path = self._trace.root(array)
         while operations[array].name in ("view", "copy"):
@@ -175,7 +189,7 @@ class Elements:
                 indices = operations[array].operands[1:] + indices
             array = operations[array].operands[0]
         places = [self._place(index) for index in indices]
-        return (root, (*path, *fields)), _Access(
+        return (root, (*path, *fields)), Access(
             operation.index,
             indices,
             tuple(base for base, _ in places),
@@ -197,7 +211,7 @@ class Elements:
 
     # --- meetings ---
 
-    def _overwrites(self, load: _Access, store: _Access) -> bool:
+    def _overwrites(self, load: Access, store: Access) -> bool:
         operations = self._trace.operations
         reader, writer = operations[load.operation], operations[store.operation]
         if self._trace.exclusive(reader.frame, writer.frame) or self._other_member(reader, writer):
@@ -215,14 +229,63 @@ class Elements:
         return self._neighbours(load, store, reader, writer)
 
     def _other_member(self, reader: Operation, writer: Operation) -> bool:
-        """Whether a member of a struct is stored that nobody takes from what was loaded."""
-        member = writer.detail.member if isinstance(writer.detail, Write) else None
-        if member is None or reader.name != "load":
-            return False
-        users = [other for other in self._trace.operations if reader.index in other.operands]
-        return all(other.name == "field" and other.detail != member for other in users)
+        """Whether a store changes members of a struct that nobody takes from what was loaded.
 
-    def _repeated(self, load: _Access, reader: Operation, writer: Operation) -> bool:
+        It is a member that is stored, or the struct that was loaded, with other members than before.
+        """
+        if reader.name != "load" or not isinstance(writer.detail, Write):
+            return False
+        member = writer.detail.member
+        if member is not None:
+            changed: set[str] | None = {member}
+        else:
+            changed = None if writer.detail.partial else self._changed(reader, writer)
+        return changed is not None and self._takes_none(reader.index, changed, writer, set())
+
+    def _changed(self, reader: Operation, writer: Operation) -> set[str] | None:
+        """The members that a struct was given since ``reader`` loaded it and before ``writer`` stores it back."""
+        if writer.name != "store":
+            return None
+        changed: set[str] = set()
+        stack = [writer.operands[-1]]
+        seen: set[int] = set()
+        while stack:
+            operation = self._trace.operations[stack.pop()]
+            if operation.index in seen or operation.number == reader.number:
+                continue
+            seen.add(operation.index)
+            if operation.name == "setfield":
+                changed.add(str(operation.detail))
+                stack.append(operation.operands[0])
+            elif operation.name == "copy":
+                stack.append(operation.operands[0])
+            elif operation.name == "phi":
+                stack.extend(operation.operands[1:])
+            else:
+                return None
+        return changed
+
+    def _takes_none(self, struct: int, members: set[str], writer: Operation, family: set[int]) -> bool:
+        """Whether no operation takes one of the members as it was loaded, or does anything else with the struct.
+
+        ``family`` gets the structs that were made from the one that was loaded.
+        """
+        family.add(struct)
+        for other in self._trace.operations:
+            if struct not in other.operands or other.index == writer.index or other.index in family:
+                continue
+            if other.name == "field":
+                if other.detail in members and member_of(self._trace, other) in family:
+                    return False
+            elif (
+                other.name not in ("setfield", "copy", "phi")
+                or (other.name == "setfield" and struct in other.operands[1:])
+                or not self._takes_none(other.index, members, writer, family)
+            ):
+                return False
+        return True
+
+    def _repeated(self, load: Access, reader: Operation, writer: Operation) -> bool:
         """Whether an earlier store hits the element again in a later iteration.
 
         The indices do not change in the loop.
@@ -230,7 +293,7 @@ class Elements:
         common = set(self._trace.loops(reader.frame)) & set(self._trace.loops(writer.frame))
         return any(all(self._invariance.holds(at, loop) for at in load.indices) for loop in common)
 
-    def _neighbours(self, load: _Access, store: _Access, reader: Operation, writer: Operation) -> bool:
+    def _neighbours(self, load: Access, store: Access, reader: Operation, writer: Operation) -> bool:
         """Whether another thread, or a later iteration, writes the element."""
         apart = [
             (base, one - other)

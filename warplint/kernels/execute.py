@@ -234,10 +234,13 @@ class _Body(Stores):
             return None
         if self.memory() != written:
             self.memory_changed()
-        self.symbols = self._merge(condition, taken, self.symbols, node.test.span)
+        self.symbols = self._merge(condition, taken, self.symbols, before, node.test.span)
         return None
 
-    def _merge(self, condition: int, taken: dict[str, int], other: dict[str, int], span: Span) -> dict[str, int]:
+    def _merge(
+        self, condition: int, taken: dict[str, int], other: dict[str, int], before: dict[str, int], span: Span
+    ) -> dict[str, int]:
+        """What locals hold after a branch, given what they hold after its arms and held before it."""
         merged = dict(other)
         for name, value in taken.items():
             rest = other.get(name)
@@ -248,7 +251,8 @@ class _Body(Stores):
             elif rest != value:
                 type_ = self.join(value, rest)
                 merged[name] = self.emit("phi", (condition, value, rest), type_, span, None, name)
-                if self.one_armed.get(name, (-1, -1))[0] in (value, rest):
+                # where an earlier branch has set it in one arm, this may be the branch for what was missing
+                if name not in before and self.one_armed.get(name, (-1, -1))[0] in (value, rest):
                     self.one_armed[name] = (merged[name], self.frame)
         return merged
 
@@ -297,7 +301,7 @@ class _Body(Stores):
             self._loops.pop()
             for condition, span, symbols in loop.continues:
                 if condition is not None and jump != "continue":
-                    self.symbols = self._merge(condition, symbols, self.symbols, span)
+                    self.symbols = self._merge(condition, symbols, self.symbols, {}, span)
             if jump in ("return", "break"):
                 return "return" if jump == "return" else None
         return None

@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from warplint.ir.spans import Span
-from warplint.kernels import activity, builtins, layout, members
+from warplint.kernels import activity, builtins, members
 from warplint.kernels.activity import Activity
 from warplint.kernels.components import Components
 from warplint.kernels.deviations import balanced
@@ -36,6 +36,7 @@ from warplint.kernels.elements import Elements
 from warplint.kernels.invariance import Invariance
 from warplint.kernels.jumps import Jumps
 from warplint.kernels.knowledge import Knowledge
+from warplint.kernels.losing import Losses
 from warplint.kernels.losses import EFFECTS, Loss, Lost, Via
 from warplint.kernels.makeup import Makeup
 from warplint.kernels.order import CHOICES, EXTREMA, Order
@@ -57,19 +58,14 @@ class LostValues:
         self._knowledge = knowledge
         self._trace = trace
         self._active = active
-        #: Whether component stores make a new vector each (``enable_vector_component_overwrites``).
-        self._overwrites_handled = overwrites_handled
-        self._losses: list[Loss] = []
-        count = len(trace.operations)
-        #: Bit sets of losses: of a value computed from lost ones, and of the carried variable itself.
-        self._stale = [0] * count
-        self._direct = [0] * count
         self._invariance = Invariance(trace, knowledge)
         self._makeup = Makeup(trace, self._invariance)
         self._forward = trace.forward()
         self._elements = Elements(knowledge, trace, self._invariance)
         self._order = Order(knowledge, trace, active, self._invariance, self._elements, self._makeup, self._forward)
-        self._paths = Paths(trace, active)
+        self._paths = Paths(trace, active, self._elements)
+        self._losses = Losses(trace, self._elements, self._makeup, self._paths, self._forward, overwrites_handled)
+        self._stale, self._direct = self._losses.stale, self._losses.direct
         #: Conditions of branches that do nothing but leave a loop early, which is a defect of its own.
         self._left: set[int | None] = set()
         self._settled: dict[int, frozenset[int]] = {}
@@ -79,118 +75,19 @@ class LostValues:
         trace = self._trace
         if not any(frame.is_loop for frame in trace.frames) and not self._possible():
             return
-        self._spread()
+        self._losses.spread()
         cut = list(Jumps(self._knowledge, trace, self._active, self._forward).find())
         self._left = {trace.frames[trace.operations[item.loss.origin].frame].condition for item in cut}
         for operation in trace.operations:
             yield from self._of(operation)
         yield from self._bounds()
-        yield from self._order.find()
+        yield from (item for item in self._order.find() if not self._losses.kept(trace.operations[item.loss.origin]))
         yield from self._order.arrays()
         yield from cut
 
     def _possible(self) -> bool:
         """Whether anything in a body without dynamic loops can lose a value."""
         return any(operation.name in _LOSING or operation.type.kind == "tile" for operation in self._trace.operations)
-
-    # --- losses ---
-
-    def _loss(self, loss: Loss) -> int:
-        self._losses.append(loss)
-        return 1 << (len(self._losses) - 1)
-
-    def _spread(self) -> None:
-        """Fills ``_stale`` and ``_direct``."""
-        trace = self._trace
-        own: dict[int, int] = {}
-        overwritten = self._elements.overwritten()
-        for operation in trace.operations:
-            if operation.name == "loop" and self._kind(operation) != "undecided":
-                own[operation.index] = self._loss(Loss("carried", operation.index))
-                self._direct[operation.operands[0]] |= self._loss(Loss("mutated", operation.index))
-            elif members.stored(operation):
-                own[operation.index] = self._loss(Loss("member", operation.index))
-            elif operation.name in ("insert", "insert_add"):
-                if self._overwrites_handled is False or operation.name == "insert_add":
-                    self._direct[operation.operands[0]] |= self._loss(Loss("mutated", operation.index))
-            elif operation.name == "tile_assign" or operation.detail == "in place":
-                self._direct[operation.operands[0]] |= self._loss(Loss("mutated", operation.index))
-            elif operation.name == "exit" and self._kind(operation) != "undecided":
-                own[operation.index] = self._loss(Loss("result", operation.index))
-            elif operation.index in overwritten:
-                overwriter, array = overwritten[operation.index]
-                own[operation.index] = self._loss(Loss("overwritten", operation.index, overwriter, array))
-            elif (
-                operation.name == "load" and trace.operations[trace.root(operation.operands[0])[0]].detail == "scratch"
-            ):
-                own[operation.index] = self._loss(Loss("scratch", operation.index))
-        changed = True
-        while changed:
-            changed = False
-            for operation in trace.operations:
-                index = operation.index
-                bits = own.get(index, 0)
-                if operation.name == "loop":
-                    if operation.detail in self._forward or self._kind(operation) == "undecided":
-                        self._direct[index] |= bits
-                        bits = 0
-                elif operation.name == "exit":
-                    if self._kind(operation) == "undecided":
-                        bits |= self._stale[operation.operands[0]]
-                else:
-                    for operand in self._components(operation):
-                        bits |= self._stale[operand]
-                    if operation.name == "compare" and bits:
-                        bits &= ~self._redecided(operation)
-                    for operand in operation.operands:
-                        if self._direct[operand] and operation.frame:
-                            bits |= self._replayed_late(operation, self._direct[operand])
-                if bits | self._stale[index] != self._stale[index]:
-                    self._stale[index] |= bits
-                    changed = True
-
-    def _redecided(self, comparison: Operation) -> int:
-        """The losses of elements that a comparison reads and that do not change what it says."""
-        found = 0
-        for position, loss in enumerate(self._losses):
-            if loss.overwriter is None or loss.origin not in comparison.operands:
-                continue
-            if self._paths.decided_again(comparison, loss.origin, self._elements.overwriters(loss.origin)):
-                found |= 1 << position
-        return found
-
-    def _components(self, operation: Operation) -> tuple[int, ...]:
-        """The values that an operation is computed from: for an extracted component not the whole composite.
-
-        A loop variable is right whatever the loop's end: that is another defect (``_bounds``).
-        """
-        if operation.name == "induction" and isinstance(operation.detail, int):
-            count = len(operation.operands)
-            return operation.operands[0:1] + operation.operands[2:] if count > 1 else ()
-        if operation.name == "field":
-            return (layout.member(self._trace, operation),)
-        if operation.name != "extract":
-            return operation.operands
-        return self._makeup.of(operation)
-
-    def _replayed_late(self, operation: Operation, bits: int) -> int:
-        """The losses among ``bits`` that have happened when the reverse sweep runs the operation's loop again."""
-        found = 0
-        for position, loss in enumerate(self._losses):
-            if bits >> position & 1 and loss.kind == "mutated" and operation.index < loss.origin:
-                insert, component = self._trace.operations[loss.origin].detail, operation.detail
-                if isinstance(insert, Insert) and isinstance(component, tuple):
-                    apart = layout.overlap(insert.component, component) != "same"
-                    if apart:
-                        continue  # it reads another component
-                origin = self._trace.operations[loss.origin].frame
-                if any(not self._trace.inside(origin, loop) for loop in self._trace.loops(operation.frame)):
-                    found |= 1 << position
-        return found
-
-    def _kind(self, operation: Operation) -> str:
-        frame = operation.detail
-        return self._trace.frames[frame].kind if isinstance(frame, int) else ""
 
     # --- readers ---
 
@@ -252,7 +149,7 @@ class LostValues:
         """Whether only components without a gradient are stored later: ``dot(v, v)`` goes component by component."""
         components = Components(self._trace, self._active)
         bits = self._direct[vector]
-        for position, loss in enumerate(self._losses):
+        for position, loss in enumerate(self._losses.all):
             if bits >> position & 1:
                 store = self._trace.operations[loss.origin]
                 if not isinstance(store.detail, Insert) or self._stale[vector]:
@@ -272,7 +169,7 @@ class LostValues:
         gradient."""
         trace = self._trace
         value = trace.operations[leaving.operands[0]]
-        if (value.name == "loop" and value.detail == leaving.detail) or self._kind(leaving) == "undecided":
+        if (value.name == "loop" and value.detail == leaving.detail) or self._losses.kind(leaving) == "undecided":
             return
         if not self._active.varied[value.index]:
             return
@@ -341,7 +238,7 @@ class LostValues:
             found = self._order.extremum(head) or self._order.choice(head, any_condition=False)
             if not self._continues(head):
                 bits = self._stale[head.operands[0]] | self._direct[head.operands[0]]
-                for position, loss in enumerate(self._losses):
+                for position, loss in enumerate(self._losses.all):
                     if bits >> position & 1 and loss.kind != "mutated":
                         # what the loop starts with is lost as well
                         found &= self._settled_by(loss.origin) if loss.kind == "carried" else frozenset()
@@ -366,12 +263,13 @@ class LostValues:
         bits = self._stale[value] | self._direct[value]
         while bits:
             low = bits & -bits
-            loss = self._losses[low.bit_length() - 1]
+            loss = self._losses.all[low.bit_length() - 1]
             bits ^= low
             if (loss.kind == "mutated" and reader >= loss.origin) or self._harmless(loss, reader):
                 continue
-            if loss.kind == "mutated" and self._trace.exclusive(
-                self._trace.operations[reader].frame, self._trace.operations[loss.origin].frame
+            if loss.kind == "mutated" and (
+                self._trace.exclusive(self._trace.operations[reader].frame, self._trace.operations[loss.origin].frame)
+                or not self._paths.meets(reader, loss.origin)
             ):
                 continue
             if loss.overwriter is not None and (
@@ -404,7 +302,7 @@ class LostValues:
         stack = [value]
         while stack:
             operation = self._trace.operations[stack.pop()]
-            operands = self._components(operation)
+            operands = self._losses.components(operation)
             lost = [at for at in operands if (self._stale[at] | self._direct[at]) & loss]
             if not lost or operation.name == "loop":
                 return None

@@ -7,10 +7,14 @@ stores an element that decided it, the branch may be decided the same way again.
 
 from __future__ import annotations
 
-from warplint.kernels.activity import Activity
+from warplint.kernels.activity import ARRAY_SINKS, Activity
+from warplint.kernels.elements import Elements
 from warplint.kernels.losses import EFFECTS
 from warplint.kernels.trace import Operation, Trace
+from warplint.kernels.unread import Path, Unread
 
+#: What a gradient comes in by.
+_SINKS = frozenset({*EFFECTS, *ARRAY_SINKS, "call", "return"})
 #: What a comparison of a number with itself gives.
 _SAME = {"==": True, "<=": True, ">=": True, "!=": False, "<": False, ">": False}
 
@@ -18,20 +22,20 @@ _SAME = {"==": True, "<=": True, ">=": True, "!=": False, "<": False, ">": False
 class Paths:
     """Answers questions about the paths through one trace."""
 
-    def __init__(self, trace: Trace, active: Activity) -> None:
+    def __init__(self, trace: Trace, active: Activity, elements: Elements) -> None:
         self._trace = trace
         self._active = active
+        self._unread = Unread(trace, elements)
         self._users: dict[int, list[Operation]] | None = None
         self._known: dict[tuple[int, int], bool] = {}
 
     def meets(self, reader: int, writer: int) -> bool:
         """Whether a gradient can come to the adjoint of ``reader`` on a path through the operation ``writer``."""
         frame = self._trace.operations[writer].frame
-        if frame == 0:
-            return True
         key = (reader, frame)
         if key not in self._known:
-            self._known[key] = self._meets(reader, self._conditions(frame))
+            path = Path(self._conditions(frame), self._unread.ranges(frame))
+            self._known[key] = self._meets(reader, path)
         return self._known[key]
 
     def _conditions(self, frame: int) -> dict[int, bool]:
@@ -43,20 +47,20 @@ class Paths:
             and next(self._trace.loops(self._trace.operations[around.condition].frame), None) is None
         }
 
-    def _meets(self, reader: int, conditions: dict[int, bool]) -> bool:
-        if not conditions:
-            return True
+    def _meets(self, reader: int, path: Path) -> bool:
         operations = self._trace.operations
-        if operations[reader].name in (*EFFECTS, "call", "return"):
+        if operations[reader].name in _SINKS:
             return True
         seen = {reader}
         stack = [reader]
         while stack:
             value = stack.pop()
             for user in self._readers(value):
-                if user.index in seen or self._apart(user, value, conditions):
+                if user.index in seen or self._apart(user, value, path.conditions):
                     continue
-                if user.name in (*EFFECTS, "call", "return"):
+                if user.name == "store" and value not in user.operands[:-1] and self._unread.on(path, user):
+                    continue
+                if user.name in _SINKS:
                     return True
                 if self._active.useful[user.index]:
                     seen.add(user.index)
