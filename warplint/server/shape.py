@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from warplint.kernels.options import decorated, is_decorated
+from warplint.kernels.options import is_decorated
 from warplint.source.bindings import binders
 from warplint.source.project import Module
 from warplint.source.regions import Region
@@ -56,8 +56,7 @@ class Shape:
             if words is None:
                 words = known[text] = _words(module, region, text)
             self.words.append(words)
-        pattern = decorated(module)
-        self._decorated = [is_decorated(module, region, pattern) for region in self.regions]
+        self._decorated = [is_decorated(module, region) for region in self.regions]
         self._binding: dict[str, list[int]] = {}
         self._attached: dict[str, list[int]] = {}
         for number, words in enumerate(self.words):
