@@ -70,14 +70,15 @@ def is_decorated(module: Module, region: Region) -> bool:
 
 
 def _decorated_regions(module: Module) -> dict[int, Region]:
-    found = module.kept.get(decorated_regions)
-    if not isinstance(found, dict):
-        found = {}
-        if "@" in module.text:
-            for region in module.regions_matching(decorated(module)):
-                if region.kind not in ("import", "assign"):
-                    found[region.line] = region
-        module.kept[decorated_regions] = found
+    known = module.kept.get(decorated_regions)
+    if isinstance(known, dict):
+        return known
+    found: dict[int, Region] = {}
+    if "@" in module.text:
+        for region in module.regions_matching(decorated(module)):
+            if region.kind not in ("import", "assign"):
+                found[region.line] = region
+    module.kept[decorated_regions] = found
     return found
 
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from warplint.hosts import head_of_kernel
 from warplint.kernels.options import is_decorated
 from warplint.source.bindings import binders
 from warplint.source.project import Module
@@ -122,10 +123,7 @@ class Shape:
         parts: list[object] = [self.base, len(self.regions)]
         for number, (text, words) in enumerate(zip(self.texts, self.words, strict=True)):
             if self.is_kernel(number):
-                # A kernel counts by its head, and by what the analysis looks for in the text of files.
-                body = text.find("):\n")
-                parts.append((text[:body], words.called))
-                parts += [line for line in text[body:].split("\n") if "range" in line]
+                parts.append(head_of_kernel(text, words.called))
             else:
                 parts.append(text)
         return tuple(parts)
