@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import random
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from edits import edited
 
 from warplint import analysis, pipeline
 from warplint.settings.options import Options
 from warplint.source.project import Module
 from warplint.tapes import TapeAnalysis
-
-sys.path.append(str(Path(__file__).parent / "server"))
-
-from edits import edited
 
 HELPER = """
 import warp as wp
