@@ -27,6 +27,9 @@ def main() -> int:
     parser.add_argument("--kernels", required=True, help="a file with a kernel that calls `tid`")
     parser.add_argument("--host", required=True, help="a file with host code")
     arguments = parser.parse_args()
+    for name in (arguments.kernels, arguments.host):
+        if not (arguments.folder / name).is_file():
+            parser.error(f"{name} is no file of {arguments.folder}")
     with tempfile.TemporaryDirectory() as place:
         folder, kept = Path(place) / arguments.folder.resolve().name, Path(place) / "kept"
         shutil.copytree(arguments.folder, folder)
