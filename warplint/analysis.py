@@ -16,6 +16,8 @@ from warplint.reach import Uses, merged, reaching
 from warplint.source.project import Inputs
 
 if TYPE_CHECKING:
+    from warplint.hosts import Sights
+    from warplint.ir.runs import HostRun
     from warplint.source.project import Module, Outline, Project
 
 #: Fewer files than this are analysed sooner than other processes start.
@@ -49,6 +51,8 @@ class FileAnalysis:
     runs: int = 0
     steps: int = 0
     budget: int = 0
+    #: What later runs may take over of the tapes, if nothing that it rests on has changed.
+    host: HostRun | None = None
 
     def and_then(self, more: FileAnalysis) -> FileAnalysis:
         """Both together."""
@@ -63,6 +67,7 @@ class FileAnalysis:
             self.runs + more.runs,
             self.steps + more.steps,
             max(self.budget, more.budget),
+            self.host or more.host,
         )
 
 
@@ -73,17 +78,24 @@ def analyse_files(
     jobs: int,
     wanted: Wanted = lambda facts: facts,
     told: Wanted = lambda facts: facts,
+    before: Mapping[Path, HostRun] | None = None,
 ) -> tuple[FileAnalysis, ...]:
     """Analyse every file, in the order given.
 
-    ``contents`` stands for files that are not read from disk. For ``told`` see ``Linted``.
+    ``contents`` stands for files that are not read from disk. For ``told`` see ``Linted``. ``before`` is what may be
+    taken over from an earlier run; None: nothing is, nor will be from this one.
     """
     jobs = jobs if len(files) >= PARALLEL_FROM else 1
     # All are loaded before any is analysed: who calls a func is looked up in all of them, in every process.
     found = _loaded(files, project, contents, jobs)
     modules = dict(_modules(found, project))
 
-    with Workers(Linted(project, wanted, told), jobs) as workers:
+    sights = None
+    if before is not None:
+        from warplint.hosts import Sights
+
+        sights = Sights(project)
+    with Workers(Linted(project, wanted, told, sights, before or {}), jobs) as workers:
         # Tapes first: how host code uses a kernel decides what its facts mean.
         hosts = _hosts(project, modules)
         tapes = workers.each(tape_facts, hosts, lambda path: _weight(modules[path], "Tape"))
@@ -115,6 +127,9 @@ class Linted:
     project: Project
     wanted: Wanted = lambda facts: facts
     told: Wanted = lambda facts: facts
+    #: What host code sees, where runs are taken over, and those that may be.
+    sights: Sights | None = None
+    before: Mapping[Path, HostRun] = field(default_factory=dict)
 
 
 def tape_facts(linted: Linted, path: Path) -> FileAnalysis:
@@ -122,10 +137,17 @@ def tape_facts(linted: Linted, path: Path) -> FileAnalysis:
     from warplint import kernels, tapes
 
     def facts(project: Project, module: Module) -> _Found:
-        host = tapes.TapeAnalysis(project, partial(kernels.effects, project))
+        # Where a file is read again by LibCST, that is another project.
+        if linted.sights is not None and project is linted.project and tapes.concerns(module):
+            from warplint.hosts import tapes_of
+
+            host, of_tapes, run = tapes_of(project, module, linted.sights, linted.before.get(path))
+        else:
+            host, run = tapes.TapeAnalysis(project, partial(kernels.effects, project)), None
+            of_tapes = tuple(host.module(module))
         launched = kernels.launches(project, module) if LAUNCHES.search(module.text) else ()
-        found = linted.wanted((*host.module(module), *launched))
-        return found, host.uses, _Followed(tuple(host.exhausted), host.runs, host.steps, host.BUDGET)
+        found = linted.wanted((*of_tapes, *launched))
+        return found, host.uses, _Followed(tuple(host.exhausted), host.runs, host.steps, host.BUDGET, run)
 
     return _guarded(linted, path, facts)
 
@@ -149,6 +171,7 @@ class _Followed:
     runs: int = 0
     steps: int = 0
     budget: int = 0
+    host: HostRun | None = None
 
 
 #: Facts, how kernels are used, and how far host code was followed.
@@ -192,6 +215,7 @@ def _guarded(linted: Linted, path: Path, facts: _Facts) -> FileAnalysis:
         runs=followed.runs,
         steps=followed.steps,
         budget=followed.budget,
+        host=followed.host,
     )
 
 

@@ -25,6 +25,7 @@ from typing import Any
 
 from warplint import __version__
 from warplint.analysis import FileAnalysis
+from warplint.ir.runs import HostRun
 from warplint.source.files import state_of
 from warplint.source.project import Inputs
 
@@ -33,6 +34,8 @@ _MOST_RUNS = 24
 _MOST_BYTES = 16 * 1024 * 1024
 # A file that was written so shortly before it was read may be written again without a change of its time, in seconds.
 _RACY = 2.0
+# The files of a run: what it found, and what of that the next one can take over where something has changed.
+_KINDS = (".facts", ".hosts")
 _PATHS = ("PosixPath", "WindowsPath", "PurePosixPath", "PureWindowsPath")
 _BUILTINS = ("frozenset", "set", "complex", "bytearray")
 
@@ -57,6 +60,15 @@ class Remembered:
     commented: tuple[Path, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class RememberedHosts:
+    """What came of the tapes of each file, and what was read for that besides the linted files."""
+
+    present: dict[str, FileState]
+    absent: tuple[str, ...]
+    hosts: tuple[HostRun, ...]
+
+
 class Memory:
     """The runs that are kept in a folder. Reading and writing never raise: a memory that fails is only empty.
 
@@ -67,25 +79,40 @@ class Memory:
         self._folder = folder
         self._key = hashlib.sha256(repr([_tools(), *asked]).encode("utf-8", "surrogatepass")).hexdigest()
         self._began = time.time()
+        # What the host code that is taken over rests on, which this run need not read.
+        self._taken = Inputs()
 
-    @property
-    def _path(self) -> Path:
-        return self._folder / f"{self._key}.facts"
+    def _path(self, kind: str) -> Path:
+        return self._folder / f"{self._key}{kind}"
+
+    def _read(self, kind: str) -> object:
+        with open(self._path(kind), "rb") as file:
+            data = file.read(_MOST_BYTES + 1)
+        return None if len(data) > _MOST_BYTES else _Reader(io.BytesIO(data)).load()
 
     def recall(self) -> Remembered | None:
         """The run, if all that it read is as it was."""
         try:
-            with open(self._path, "rb") as file:
-                data = file.read(_MOST_BYTES + 1)
-            if len(data) > _MOST_BYTES:
-                return None
-            found = _Reader(io.BytesIO(data)).load()
+            found = self._read(".facts")
             if not isinstance(found, Remembered) or not _holds(found):
                 return None
-            os.utime(self._path)  # used now
+            for kind in _KINDS:
+                with contextlib.suppress(OSError):
+                    os.utime(self._path(kind))  # used now
         except Exception:  # damaged, or of a version whose classes were others
             return None
         return found
+
+    def hosts(self) -> dict[Path, HostRun]:
+        """What may be taken over of the tapes where nothing but linted files has changed since the last run."""
+        try:
+            found = self._read(".hosts")
+            if not isinstance(found, RememberedHosts) or not _holds(found):
+                return {}
+        except Exception:  # damaged, or of a version whose classes were others
+            return {}
+        self._taken = Inputs(frozenset(map(Path, found.present)), frozenset(map(Path, found.absent)))
+        return {run.path: run for run in found.hosts}
 
     def remember(self, analyses: Sequence[FileAnalysis], inputs: Inputs, commented: Iterable[Path]) -> None:
         """Keep what a run found. ``inputs`` are those of the project, besides those of its files; ``commented`` are the
@@ -93,24 +120,31 @@ class Memory:
         with contextlib.suppress(OSError, ValueError, pickle.PicklingError, RecursionError):
             for analysis in analyses:
                 inputs = inputs.also(analysis.inputs)
+            inputs = inputs.also(self._taken)
             states = {str(path): self._state(path) for path in inputs.present}
             absent = tuple(sorted(map(str, inputs.absent)))
-            plain = tuple(replace(analysis, inputs=Inputs()) for analysis in analyses)
-            run = Remembered(states, absent, plain, tuple(commented))
-            data = pickle.dumps(run, protocol=5)
-            if len(data) > _MOST_BYTES:
-                return
-            self._folder.mkdir(parents=True, exist_ok=True)
-            descriptor, name = tempfile.mkstemp(dir=self._folder, prefix=".new-")
-            try:
-                with open(descriptor, "wb") as file:
-                    file.write(data)
-                os.replace(name, self._path)
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    os.unlink(name)
-                raise
+            plain = tuple(replace(analysis, inputs=Inputs(), host=None) for analysis in analyses)
+            self._write(".facts", Remembered(states, absent, plain, tuple(commented)))
+            linted = {str(analysis.path) for analysis in analyses}
+            outside = {name: state for name, state in states.items() if name not in linted}
+            hosts = tuple(analysis.host for analysis in analyses if analysis.host is not None)
+            self._write(".hosts", RememberedHosts(outside, absent, hosts))
             self._trim()
+
+    def _write(self, kind: str, run: Remembered | RememberedHosts) -> None:
+        data = pickle.dumps(run, protocol=5)
+        if len(data) > _MOST_BYTES:
+            return
+        self._folder.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(dir=self._folder, prefix=".new-")
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(data)
+            os.replace(name, self._path(kind))
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(name)
+            raise
 
     def _state(self, path: Path) -> FileState:
         state = os.stat(path)
@@ -118,12 +152,13 @@ class Memory:
         return FileState(state.st_size, state.st_mtime_ns, _digest(path) if racy else b"")
 
     def _trim(self) -> None:
-        kept = sorted(self._folder.glob("*.facts"), key=lambda path: path.stat().st_mtime)
-        for path in kept[:-_MOST_RUNS]:
-            path.unlink(missing_ok=True)
+        for kind in _KINDS:
+            kept = sorted(self._folder.glob(f"*{kind}"), key=lambda path: path.stat().st_mtime)
+            for path in kept[:-_MOST_RUNS]:
+                path.unlink(missing_ok=True)
 
 
-def _holds(run: Remembered) -> bool:
+def _holds(run: Remembered | RememberedHosts) -> bool:
     for name, state in run.present.items():
         now = os.stat(name)
         if now.st_size != state.size or (now.st_mtime_ns != state.changed and not state.digest):

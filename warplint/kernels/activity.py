@@ -85,14 +85,14 @@ def _forward(
     operations = trace.operations
     scratch: set[int] = set()
     makeup = Makeup(trace, Invariance(trace), through=True)
+    # What is made of nothing that has a gradient has none; the others are asked until they have one.
+    left = [operation for operation in operations if operation.index not in constant and _may_vary(operation, edges)]
     changed = True
     while changed:
         changed = False
-        for operation in operations:
+        for operation in left:
             index = operation.index
             name = operation.name
-            if varied[index] or index in constant:
-                continue
             if name == "parameter":
                 if operation.type.kind == "array":
                     found = differentiable(operation.type)
@@ -122,6 +122,16 @@ def _forward(
                 varied[index] = 1
                 changed = True
         changed = changed and (bool(scratch) or trace.has_loops)
+        if changed:
+            left = [operation for operation in left if not varied[operation.index]]
+
+
+def _may_vary(operation: Operation, edges: list[tuple[int, ...]]) -> bool:
+    """Whether an operation can hold a gradient, or give one to an array of the body's own."""
+    name = operation.name
+    if name == "unknown":
+        return operation.detail == "scratch"
+    return bool(edges[operation.index]) or name == "parameter" or name in _SINKS or operation.type.kind == "array"
 
 
 def without_gradient(knowledge: Knowledge, trace: Trace) -> frozenset[int]:

@@ -41,6 +41,8 @@ class Builder:
         self.symbols: dict[str, int] = {}
         self.frame = 0
         self._numbers: dict[object, int] = {}
+        #: Whether loops hold a ``wp.static`` that reads a local, by their identity.
+        self.statics: dict[int, bool] = {}
         #: Locals that only one arm of a branch has set: their values, and the frame around the branch.
         self.one_armed: dict[str, tuple[int, int]] = {}
         #: Grows with everything that may change an array: equal loads are equal only in between.
@@ -92,10 +94,13 @@ class Builder:
             else:
                 type_ = UNKNOWN_TYPE
         detail = value if isinstance(value, (bool, int, float, str)) else UNKNOWN
-        index = self.emit("constant", (), type_, span, detail)
+        operations = self.trace.operations
+        index = len(operations)
+        if index >= MAX_OPERATIONS:
+            raise TooLarge
         # 1, 1.0 and True are equal keys
-        operation = self.trace.operations[index]
-        operation.number = index if detail is UNKNOWN else self._numbers.setdefault(("constant", repr(detail)), index)
+        number = index if detail is UNKNOWN else self._numbers.setdefault(("constant", repr(detail)), index)
+        operations.append(Operation(index, "constant", (), type_, span, self.frame, detail, number))
         return index
 
     def unknown(self, span: Span, operands: tuple[int, ...] = (), type_: Type = UNKNOWN_TYPE) -> int:

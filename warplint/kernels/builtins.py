@@ -6,7 +6,6 @@ The table comes from ``tools/builtins.py``. Kept by hand is only what cannot be 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -108,12 +107,14 @@ def known(name: str) -> bool:
     return name in _table()
 
 
+@cache
 def parameters(name: str) -> tuple[str, ...]:
     """The names of the built-in's parameters, from its longest overload."""
     entry = _table().get(name)
     return tuple(entry["parameters"]) if entry else ()
 
 
+@cache
 def counts(name: str) -> frozenset[int]:
     """How many parameters the overloads of the built-in have; empty where some take any number, or it is not known."""
     entry = _table().get(name)
@@ -212,6 +213,7 @@ def needs_result(name: str, operand: int, count: int) -> bool:
 # --- result types ----------------------------------------------------------------------------------
 
 
+@cache
 def _type(token: str) -> Type:
     fixed = {
         "float": FLOAT,
@@ -263,7 +265,7 @@ def arithmetic(name: str, left: Type, right: Type) -> Type:
     """The type of ``left`` operator ``right``; ``name`` is ``add``, ``sub``, ``mul``, ``div``, ..."""
     found = _arithmetic(name, left, right)
     # Warp wants one scalar type on both sides
-    return replace(found, exact=left.exact if left.exact == right.exact else None)
+    return found.exactly(left.exact if left.exact == right.exact else None)
 
 
 def _arithmetic(name: str, left: Type, right: Type) -> Type:
@@ -303,10 +305,10 @@ def result(name: str, arguments: tuple[Type, ...]) -> Type:
     """The type of a call of a built-in; a tuple type where it returns several values."""
     found = _result_type(name, arguments)
     if found.kind != "float" and not found.is_composite:
-        return replace(found, exact="int32") if name == "tid" and found.kind == "int" else found
+        return found.exactly("int32") if name == "tid" and found.kind == "int" else found
     scalars = {given.exact for given in arguments if given.scalar == "float" or given.kind == "float"}
     exact = scalars.pop() if len(scalars) == 1 and found.scalar != "int" else None
-    return found if name.startswith(_OF_THEIR_OWN) else replace(found, exact=exact)
+    return found if name.startswith(_OF_THEIR_OWN) else found.exactly(exact)
 
 
 def _result_type(name: str, arguments: tuple[Type, ...]) -> Type:
@@ -323,8 +325,7 @@ def _result_type(name: str, arguments: tuple[Type, ...]) -> Type:
         return UNKNOWN_TYPE
     if _SHAPED.get(name) == tuple(given.kind for given in arguments):
         return _shaped(name, arguments)
-    # An overload with as many parameters comes first: the others leave out those that have defaults.
-    for tokens, token in sorted(entry["overloads"], key=lambda pair: len(pair[0]) != len(arguments)):
+    for tokens, token in _overloads(name, len(arguments)):
         if tokens[:1] == ["*"] or len(tokens) < len(arguments):
             continue
         if all(_matches(expected, given) for expected, given in zip(tokens, arguments, strict=False)):
@@ -343,6 +344,12 @@ def _shaped(name: str, arguments: tuple[Type, ...]) -> Type:
     if name == "get_diag":
         return vector(min(rows, columns), scalar)
     return matrix(columns, rows, scalar) if name == "transpose" else matrix(rows, columns, scalar)
+
+
+@cache
+def _overloads(name: str, count: int) -> list[Any]:
+    # An overload with as many parameters comes first: the others leave out those that have defaults.
+    return sorted(_table()[name]["overloads"], key=lambda pair: len(pair[0]) != count)
 
 
 def _result_token(name: str, arguments: tuple[Type, ...]) -> str:

@@ -6,7 +6,10 @@ from dataclasses import replace
 
 from warplint.ir import syntax as ir
 from warplint.kernels import builtins, refusals, untranslated, volumes
+from warplint.kernels.constants import Closure
 from warplint.kernels.expressions import Expressions
+from warplint.kernels.knowledge import Knowledge
+from warplint.kernels.options import Options
 from warplint.kernels.trace import Opaque, Sampling, Write
 from warplint.kernels.types import (
     FLOAT,
@@ -36,6 +39,12 @@ class Calls(Expressions):
 
     #: What the arguments of the call looked at last came to.
     _evaluated: dict[int, int] = {}
+
+    def __init__(self, knowledge: Knowledge, definition: Definition, closure: Closure, options: Options) -> None:
+        super().__init__(knowledge, definition, closure, options)
+        # What was found in statements and funcs, by their identity: a loop that is unrolled asks for it many times.
+        self._drawn: dict[int, frozenset[str]] = {}
+        self._recursive: dict[int, bool] = {}
 
     def call(self, node: ir.Call) -> int:
         """A call: a built-in, a constructor, a func, or something that is not followed."""
@@ -100,7 +109,7 @@ class Calls(Expressions):
         if isinstance(callee, ir.Attribute) and callee.attr == "dtype" and self._rooted_in_local(callee):
             owner = self.type_of(self.expr(callee.value))
             if owner.is_composite:
-                found = replace(INT if owner.scalar == "int" else FLOAT, exact=owner.exact)
+                found = (INT if owner.scalar == "int" else FLOAT).exactly(owner.exact)
             else:
                 found = owner.element or UNKNOWN_TYPE if owner.kind in ("array", "tile") else owner
         elif isinstance(callee, ir.Call) and len(callee.args) == 1:
@@ -212,10 +221,20 @@ class Calls(Expressions):
 
     def drawn_from(self, node: ir.Call) -> str:
         """The local that is the random state a call draws from, and so sets anew; an empty name for other calls."""
+        if not node.args or not isinstance(node.args[0], ir.Name):
+            return ""
         full = self.project.external(self.module, node.func, self.definition.scope) or ""
-        if not node.args or not isinstance(node.args[0], ir.Name) or not full.startswith("warp."):
+        if not full.startswith("warp."):
             return ""
         return node.args[0].id if builtins.draws(full.rpartition(".")[2]) else ""
+
+    def drawn_in(self, node: ir.Node) -> frozenset[str]:
+        """The locals that are random states which calls in a statement draw from; perhaps an empty name."""
+        known = self._drawn.get(id(node))
+        if known is None:
+            calls = (inner for inner in ir.walk(node) if isinstance(inner, ir.Call))
+            known = self._drawn[id(node)] = frozenset([self.drawn_from(inner) for inner in calls])
+        return known
 
     def _len(self, node: ir.Call) -> int:
         value = self.expr(node.args[0]) if node.args else self.unknown(node.span)
@@ -302,16 +321,21 @@ class Calls(Expressions):
         if id(func.node) in seen or func.module is not self.module or len(seen) > 50:
             return False
         seen.add(id(func.node))
-        name = self.definition.node.name
-        callees = (inner.func for part in func.node.body for inner in ir.walk(part) if isinstance(inner, ir.Call))
-        for callee in callees:
-            if isinstance(callee, ir.Name) and (callee.id == name or self.module.bindings(callee.id)):
-                found = self.project.resolve(self.module, callee, func.scope)
-                if not isinstance(found, Definition) or not isinstance(found.node, ir.FunctionDef):
-                    continue
-                if self._calls_back(found, seen):
-                    return True
-        return False
+        return any(self._calls_back(found, seen) for found in self._callees(func))
+
+    def _callees(self, func: Definition) -> list[Definition]:
+        """The functions of its module, or imported by it, that a func calls by their names."""
+        known = self.module.kept.get((Calls, id(func.node)))
+        if not isinstance(known, list):
+            calls = (inner.func for part in func.node.body for inner in ir.walk(part) if isinstance(inner, ir.Call))
+            names = {callee.id: callee for callee in calls if isinstance(callee, ir.Name)}
+            called = [callee for name, callee in names.items() if self.module.bindings(name)]
+            resolved = [self.project.resolve(self.module, callee, func.scope) for callee in called]
+            known = [
+                found for found in resolved if isinstance(found, Definition) and isinstance(found.node, ir.FunctionDef)
+            ]
+            self.module.kept[(Calls, id(func.node))] = known
+        return known
 
     def _is_bound_once(self, found: Definition) -> bool:
         """Whether a name stands for this definition alone: no overloads, no other assignment."""
@@ -363,7 +387,9 @@ class Calls(Expressions):
         arguments = self._arguments(node, names)
         if role == "func" and self._is_bound_once(found):
             self._check_call(node, found, found.node.parameters)
-        if role == "func" and self._is_bound_once(found) and self._calls_back(found, set()):
+            if id(found.node) not in self._recursive:
+                self._recursive[id(found.node)] = self._calls_back(found, set())
+        if self._recursive.get(id(found.node)):
             self.refuse(node.span, "recursion", f"`{found.node.name}` calls `{self.definition.node.name}` again")
         if role == "func_native":
             self.incomplete()

@@ -70,6 +70,10 @@ class _Search:
         self._top = points.top
         self._operation = points.top.trace.operations[index]
         self._candidate = Candidate(points.top, index)
+        # Whether branches may be taken where the argument is zero: many operations stand behind the same ones.
+        self._answers: dict[tuple[int, int, bool], bool] = {}
+        self._below: set[Atom] | None = None
+        self._indices: set[Atom] | None = None
 
     def run(self) -> bool | None:
         """Whether the argument is sure to be zero at some time; None where it never is, or nothing comes of it."""
@@ -198,6 +202,12 @@ class _Search:
             frame = place.trace.operations[index].frame
 
     def _may_be(self, place: Place, condition: int, arm: bool, given: dict[Atom, Number]) -> bool:
+        key = (id(place), condition, arm)
+        if key not in self._answers:
+            self._answers[key] = self._can_be(place, condition, arm, given)
+        return self._answers[key]
+
+    def _can_be(self, place: Place, condition: int, arm: bool, given: dict[Atom, Number]) -> bool:
         concerned = self._concerns(place, condition, given)
         if not concerned:
             return not self._tells_elements_apart(place, condition)
@@ -209,7 +219,9 @@ class _Search:
 
     def _concerns(self, place: Place, index: int, given: dict[Atom, Number]) -> bool:
         """Whether a value is computed from one of the given ones, or from what these are computed from."""
-        below = {key for base in self._bases(given) for key in self._evaluator.atoms(*base)}
+        if self._below is None:
+            self._below = {key for base in self._bases() for key in self._evaluator.atoms(*base)}
+        below = self._below
         seen: set[Atom] = set()
         stack = [(place, index)]
         while stack and len(seen) < 300:
@@ -225,12 +237,19 @@ class _Search:
                 stack.extend((here, operand) for operand in operation.operands)
         return False
 
-    def _bases(self, given: dict[Atom, Number]) -> Iterator[tuple[Place, int]]:
+    def _bases(self) -> Iterator[tuple[Place, int]]:
         zero = self._zero(self._top, self._operation.operands[0], 0)
         return iter(zero.bases if zero is not None else ())
 
     def _tells_elements_apart(self, place: Place, condition: int) -> bool:
         """Whether a condition compares two indices of elements that the argument is computed from (``i != j``)."""
+        if self._indices is None:
+            self._indices = self._indices_of_elements()
+        compared = set(self._evaluator.atoms(place, condition))
+        return len(compared & self._indices) >= 2
+
+    def _indices_of_elements(self) -> set[Atom]:
+        """The indices of the elements that the argument is computed from."""
         indices: set[Atom] = set()
         seen: set[Atom] = set()
         stack = [(self._top, self._operation.operands[0])]
@@ -247,8 +266,7 @@ class _Search:
                 }
             else:
                 stack.extend((here, operand) for operand in operation.operands)
-        compared = set(self._evaluator.atoms(place, condition))
-        return len(compared & indices) >= 2
+        return indices
 
     def _shows(self, given: dict[Atom, Number]) -> bool:
         """Whether everything that is made of the value stays finite, and it does not all end at selections."""

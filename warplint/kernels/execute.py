@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 from warplint.ir import syntax as ir
@@ -15,7 +15,7 @@ from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.options import Options
 from warplint.kernels.stores import Stores
 from warplint.kernels.trace import Frame, FrameKind, Jump, Trace
-from warplint.kernels.types import HANDLE, INT, UNKNOWN_TYPE, Type
+from warplint.kernels.types import HANDLE, INT, INT32, UNKNOWN_TYPE, Type
 from warplint.source.project import Definition
 
 #: How control leaves a block, None if it runs to its end.
@@ -121,20 +121,22 @@ class _Body(Stores):
             self.expr(node.test)
         elif isinstance(node, (ir.With, ir.Try, ir.Match)):
             self.incomplete()
-        found = untranslated.statement(node) if not self._is_placeholder(node) else None
-        if found is not None:
+        found = untranslated.statement(node)
+        if found is not None and not self._is_placeholder(node):
             self.refuse(node.span, *found)
         return None
 
     def _is_placeholder(self, node: ir.Stmt) -> bool:
         """Whether a body only raises: something else takes its place before it is compiled."""
         assert isinstance(self.definition.node, ir.FunctionDef)
+        if not isinstance(node, ir.Raise):
+            return False
         body = [
             part
             for part in self.definition.node.body
             if not (isinstance(part, ir.ExprStmt) and isinstance(part.value, ir.Constant))
         ]
-        return isinstance(node, ir.Raise) and body == [node]
+        return body == [node]
 
     def _assign(self, node: ir.Assign) -> None:
         if len(node.targets) != 1:
@@ -176,7 +178,7 @@ class _Body(Stores):
     def _part(self, whole: int, position: int, node: ir.Assign) -> int:
         operation = self.trace.operations[whole]
         if operation.name == "tid":
-            return self.emit("induction", (), replace(INT, exact="int32"), node.span, ("tid", position))
+            return self.emit("induction", (), INT32, node.span, ("tid", position))
         return self.item(whole, position, node.value.span)
 
     def _return(self, node: ir.Return) -> None:
@@ -331,8 +333,7 @@ class _Body(Stores):
                     continue  # its elements are written; the local stays the same array
                 carried[name] = self.emit("loop", (value,), self.type_of(value), node.span, frame.index, name)
         repeated = (*node.body, *((node.test,) if isinstance(node, ir.While) else ()))
-        calls = (inner for part in repeated for inner in ir.walk(part) if isinstance(inner, ir.Call))
-        for name in sorted({self.drawn_from(inner) for inner in calls}):
+        for name in sorted({name for part in repeated for name in self.drawn_in(part)}):
             if name in before and name not in carried:
                 carried[name] = self.emit("loop", (before[name],), HANDLE, node.span, frame.index, name)
         self.symbols.update(carried)
@@ -354,7 +355,7 @@ class _Body(Stores):
     def _counter(self, bounds: tuple[int, ...]) -> Type:
         """The type of a loop's variable."""
         exact = {self.type_of(bound).exact for bound in bounds}
-        return replace(INT, exact="int32") if exact == {"int32"} else INT
+        return INT32 if exact == {"int32"} else INT
 
     def _close(
         self,

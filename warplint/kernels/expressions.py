@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import replace
 
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Span
@@ -12,6 +11,7 @@ from warplint.kernels.builder import Builder
 from warplint.kernels.trace import Component
 from warplint.kernels.types import (
     BOOL,
+    BOOL_ITSELF,
     FLOAT,
     GENERIC,
     HANDLE,
@@ -76,7 +76,7 @@ class Expressions(Builder):
             self.operands_asked += 1
             values = (first, *(self.expr(value) for value in node.values[1:]))
             self.operands_asked -= 1
-            return self.emit("logic", values, replace(BOOL, exact="bool"), node.span, node.operator)
+            return self.emit("logic", values, BOOL_ITSELF, node.span, node.operator)
         if isinstance(node, ir.Conditional):
             return self._conditional(node)
         if isinstance(node, ir.Tuple):
@@ -191,7 +191,7 @@ class Expressions(Builder):
         if node.operator == "not":
             if operation.type.kind == "float" and operation.type.exact is not None:
                 self.refuse(node.span, "operand-types", f"`not` is not defined for {refusals.spelled(operation.type)}")
-            return self.emit("logic", (operand,), replace(BOOL, exact="bool"), node.span, "not")
+            return self.emit("logic", (operand,), BOOL_ITSELF, node.span, "not")
         if node.operator == "~":
             if operation.type.kind in ("float", "bool") and operation.type.exact is not None:
                 self.refuse(node.span, "operand-types", f"`~` is not defined for {refusals.spelled(operation.type)}")
@@ -209,7 +209,7 @@ class Expressions(Builder):
                 self.refuse(node.span, "operand-types", f"a chain compares values of one type, not {pair}")
             if symbol in ("in", "not in", "is", "is not"):
                 self.refuse(node.span, "operator", f"it has no operator `{symbol}`")
-            results.append(self.emit("compare", (left, right), replace(BOOL, exact="bool"), node.span, symbol))
+            results.append(self.emit("compare", (left, right), BOOL_ITSELF, node.span, symbol))
             left = right
         return results[0] if len(results) == 1 else self.emit("logic", tuple(results), BOOL, node.span, "and")
 
@@ -290,7 +290,7 @@ class Expressions(Builder):
         return None
 
     def _component_type(self, type_: Type, component: Component) -> Type:
-        return replace(self._part_type(type_, component), exact=type_.exact)
+        return self._part_type(type_, component).exactly(type_.exact)
 
     def _part_type(self, type_: Type, component: Component) -> Type:
         scalar = INT if type_.scalar == "int" else FLOAT

@@ -26,6 +26,8 @@ class Jumps:
         self._trace = trace
         self._active = active
         self._forward = forward
+        # The operations whose adjoints hand on a gradient from outside of an iteration; None: not looked for yet.
+        self._working: list[Operation] | None = None
 
     def find(self) -> Iterator[Lost]:
         """One for each jump, with an operation whose adjoint is lost or wrongly run."""
@@ -41,9 +43,9 @@ class Jumps:
         if frame.kind == "undecided":
             return None
         whole = detail.kind == "return" or (detail.kind == "break" and detail.loop not in self._forward)
-        for operation in trace.operations:
-            if operation.index == jump.index or not self._works(operation):
-                continue
+        if self._working is None:
+            self._working = [operation for operation in trace.operations if self._works(operation)]
+        for operation in self._working:
             if trace.inside(operation.frame, detail.loop):
                 if not whole and (operation.index > jump.index or trace.exclusive(operation.frame, jump.frame)):
                     continue

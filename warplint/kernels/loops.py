@@ -146,6 +146,15 @@ def _holds_static(builder: Builder, loop: ir.For) -> bool:
 
     Static expressions that can be evaluated at once are replaced before code is generated.
     """
+    if "static" not in builder.module.text:
+        return False
+    known = builder.statics.get(id(loop))
+    if known is None:
+        known = builder.statics[id(loop)] = _reads_local_static(builder, loop)
+    return known
+
+
+def _reads_local_static(builder: Builder, loop: ir.For) -> bool:
     node = builder.definition.node
     assert isinstance(node, ir.FunctionDef)
     for inner in ir.walk(loop):

@@ -77,7 +77,7 @@ class Losses:
                 operation.name == "load" and trace.operations[trace.root(operation.operands[0])[0]].detail == "scratch"
             ):
                 own[operation.index] = self._loss(Loss("scratch", operation.index))
-        changed = True
+        changed = bool(self.all)
         while changed:
             changed = False
             for operation in trace.operations:
@@ -129,8 +129,11 @@ class Losses:
     def _replayed_late(self, operation: Operation, bits: int) -> int:
         """The losses among ``bits`` that have happened when the reverse sweep runs the operation's loop again."""
         found = 0
-        for position, loss in enumerate(self.all):
-            if bits >> position & 1 and loss.kind == "mutated" and operation.index < loss.origin:
+        while bits:
+            position = (bits & -bits).bit_length() - 1
+            bits &= bits - 1
+            loss = self.all[position]
+            if loss.kind == "mutated" and operation.index < loss.origin:
                 insert, component = self._trace.operations[loss.origin].detail, operation.detail
                 if isinstance(insert, Insert) and isinstance(component, tuple):
                     apart = layout.overlap(insert.component, component) != "same"

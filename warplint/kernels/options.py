@@ -61,18 +61,25 @@ def _decorated(module: Module) -> re.Pattern[str]:
 
 def decorated_regions(module: Module) -> Iterator[Region]:
     """The regions of a module that can hold a kernel or func, in order."""
+    yield from _decorated_regions(module).values()
+
+
+def is_decorated(module: Module, region: Region) -> bool:
+    """Whether a region can hold a kernel or func."""
+    return region.line in _decorated_regions(module)
+
+
+def _decorated_regions(module: Module) -> dict[int, Region]:
+    known = module.kept.get(decorated_regions)
+    if isinstance(known, dict):
+        return known
+    found: dict[int, Region] = {}
     if "@" in module.text:
-        pattern = decorated(module)
-        for region in module.regions:
-            if is_decorated(module, region, pattern):
-                yield region
-
-
-def is_decorated(module: Module, region: Region, pattern: re.Pattern[str] | None = None) -> bool:
-    """Whether a region can hold a kernel or func; ``pattern`` is that of ``decorated``, where it is at hand."""
-    if region.kind in ("import", "assign"):
-        return False
-    return (pattern or decorated(module)).search(module.text, region.start, region.end) is not None
+        for region in module.regions_matching(decorated(module)):
+            if region.kind not in ("import", "assign"):
+                found[region.line] = region
+    module.kept[decorated_regions] = found
+    return found
 
 
 def decorated_definitions(module: Module) -> Iterator[Definition]:
@@ -378,8 +385,6 @@ class Decorations:
 
     def _companion(self, definition: Definition, role: str) -> Definition | None:
         module = definition.module
-        if role not in module.text:
-            return None
         for candidate, target in self.companions(module, role):
             if target == definition.node.name and candidate.scope == definition.scope:
                 return candidate
@@ -389,7 +394,8 @@ class Decorations:
         """The functions of a module with the given role, and the name of the func that each serves."""
         known = self._served.get((module, role))
         if known is None:
-            known = self._served[module, role] = tuple(self._companions(module, role))
+            found = self._companions(module, role) if role in module.text else ()
+            known = self._served[module, role] = tuple(found)
         return known
 
     def _companions(self, module: Module, role: str) -> Iterator[tuple[Definition, str]]:

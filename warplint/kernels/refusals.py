@@ -69,11 +69,13 @@ def operands(name: str, left: Type, right: Type) -> str | None:
         return f"`**` takes two floating-point numbers of one type, not {spelled(whole)}" if whole is not None else None
     if symbol is None:
         return None
-    pair = f"{spelled(left)} and {spelled(right)}"
-    if left.kind in _PLAIN and right.kind in _PLAIN:
-        return f"`{symbol}` takes two numbers of one type, not {pair}" if differ(left, right) else None
+    if left.kind in _PLAIN and right.kind in _PLAIN and not differ(left, right):
+        return None
     if not (_is_certain(left) and _is_certain(right)):
         return None
+    pair = f"{spelled(left)} and {spelled(right)}"
+    if left.kind in _PLAIN and right.kind in _PLAIN:
+        return f"`{symbol}` takes two numbers of one type, not {pair}"
     if left.kind in ("vec", "mat") and right.kind in _NUMBERS:
         return _scaled(name, symbol, left, right, pair)
     if left.kind in _NUMBERS and right.kind in ("vec", "mat"):

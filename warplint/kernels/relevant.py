@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from warplint.ir import syntax as ir
-from warplint.kernels.options import Decorations, decorated_regions
+from warplint.kernels.options import Decorations, decorated_regions, is_decorated
 from warplint.source.project import Definition, Module, Project
 from warplint.source.regions import Region
 
@@ -23,7 +23,7 @@ _CONTRACT = re.compile(
 _EXPLICIT = re.compile(r"enable_backward[\"']?\s*[=:]\s*(?!False\b)")
 
 
-_GRAD = re.compile(r"\bgrad\s*\(")
+_GRAD = re.compile(r"grad\s*\(")
 
 
 class Relevant:
@@ -52,10 +52,10 @@ class Relevant:
     def _derived(self) -> Iterator[Definition]:
         """The funcs that some ``wp.grad(func)`` differentiates, whatever the options are."""
         for module in self._project.modules():
-            if not _GRAD.search(module.text):
+            if "grad" not in module.text:
                 continue
-            for region in decorated_regions(module):
-                if not _GRAD.search(module.text, region.start, region.end):
+            for region in module.regions_matching(_GRAD, whole=True):
+                if not is_decorated(module, region):
                     continue
                 for definition in module.within(region):
                     for part in definition.node.body:
@@ -74,10 +74,13 @@ class Relevant:
 
     def is_derived(self, func: Definition) -> bool:
         """Whether some ``wp.grad`` differentiates ``func`` itself."""
+        return id(func.node) in self._all_derived()
+
+    def _all_derived(self) -> dict[int, Definition]:
         known = self._project.kept.get((Relevant, "derived"))
         if not isinstance(known, dict):
             known = self._project.kept[(Relevant, "derived")] = {id(one.node): one for one in self._derived()}
-        return id(func.node) in known
+        return known
 
     def _asked_for(self, module: Module) -> frozenset[int]:
         known = self._project.kept.get(Relevant)
@@ -98,7 +101,7 @@ class Relevant:
             if self._decorations.role(definition) == "kernel" and self._decorations.explicit(definition)
         ]
         found: dict[object, set[int]] = {}
-        for func in self._derived():
+        for func in self._all_derived().values():
             found.setdefault(func.module.path, set()).add(func.node.span.line)
             queue.append(func)
         while queue:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from warplint.ir import syntax as ir
 from warplint.source.project import Definition, External, Module, ParameterRef, Project, Scope, Value
@@ -39,6 +40,12 @@ class Type:
         """Whether the type is a vector, matrix, quaternion or transform."""
         return self.kind in ("vec", "mat", "quat", "transform")
 
+    def exactly(self, exact: str | None) -> Type:
+        """The type with another scalar type."""
+        if exact == self.exact:
+            return self
+        return Type(self.kind, self.scalar, self.shape, self.element, self.ndim, self.struct, self.parts, exact)
+
     @property
     def is_integer(self) -> bool:
         """Whether values are whole numbers or truth values."""
@@ -54,6 +61,10 @@ HANDLE = Type("handle")
 TILE = Type("tile")
 GENERIC = Type("generic")
 UNKNOWN_TYPE = Type("unknown")
+#: The types of truth values and of numbers that are written out.
+BOOL_ITSELF = Type("bool", exact="bool")
+INT32 = Type("int", exact="int32")
+FLOAT32 = Type("float", exact="float32")
 QUAT = Type("quat", "float", (4,))
 TRANSFORM = Type("transform", "float", (7,))
 
@@ -61,10 +72,10 @@ TRANSFORM = Type("transform", "float", (7,))
 def literal(value: object) -> Type | None:
     """The type that a number or truth value written out in a kernel has, None for any other value."""
     if isinstance(value, bool):
-        return replace(BOOL, exact="bool")
+        return BOOL_ITSELF
     if isinstance(value, int):
-        return replace(INT, exact="int32")
-    return replace(FLOAT, exact="float32") if isinstance(value, float) else None
+        return INT32
+    return FLOAT32 if isinstance(value, float) else None
 
 
 def vector(length: int, scalar: str | None = "float", exact: str | None = None) -> Type:
@@ -110,6 +121,7 @@ _INDEXED = {"indexedarray": None, "indexedarray1d": 1, "indexedarray2d": 2, "ind
 _FABRIC = {"fabricarray", "fabricarrayarray", "indexedfabricarray", "indexedfabricarrayarray"}
 
 
+@lru_cache(maxsize=4096)
 def named(name: str) -> Type | None:
     """The type with a short Warp name (``vec3f``, ``float32``, ``mat33``), None for anything else."""
     if name in _FLOATS:
@@ -142,10 +154,23 @@ class Types:
     def __init__(self, project: Project) -> None:
         self._project = project
         self._fields: dict[tuple[object, str], dict[str, Type]] = {}
+        # What annotations stand for, by the expression (kept, so that no other one gets its identity) and its place.
+        self._annotated: dict[tuple[int, int], tuple[ir.Expr, Module, Type]] = {}
 
     def annotation(self, module: Module, expr: ir.Expr | None, scope: Scope, depth: int = 0) -> Type:
         """The type that an annotation (or any expression that names a type) stands for."""
-        if expr is None or depth > 8:
+        if expr is None:
+            return UNKNOWN_TYPE
+        if depth:
+            return self._annotation(module, expr, scope, depth)
+        key = (id(expr), len(scope))
+        known = self._annotated.get(key)
+        if known is None or known[0] is not expr or known[1] is not module:
+            known = self._annotated[key] = (expr, module, self._annotation(module, expr, scope, 0))
+        return known[2]
+
+    def _annotation(self, module: Module, expr: ir.Expr, scope: Scope, depth: int) -> Type:
+        if depth > 8:
             return UNKNOWN_TYPE
         if isinstance(expr, ir.Constant):
             if expr.value is None:
@@ -185,20 +210,7 @@ class Types:
 
     def external(self, name: str) -> Type:
         """The type with a full dotted name."""
-        if name in ("typing.Any", "typing_extensions.Any", "warp.Scalar", "warp.Float"):
-            return GENERIC
-        if name == "warp.Int":
-            return INT
-        if name in _FLOATS or name in ("int", "bool", "str"):
-            return named(name) or UNKNOWN_TYPE
-        if not name.startswith("warp."):
-            return UNKNOWN_TYPE
-        short = name[5:]
-        if short in _ARRAYS or short in _INDEXED or short in _FABRIC:
-            return array(UNKNOWN_TYPE, (_ARRAYS | _INDEXED).get(short))
-        if short.startswith("tile"):
-            return TILE
-        return named(short) or HANDLE
+        return _external(name)
 
     def _call(self, module: Module, expr: ir.Call, scope: Scope, depth: int) -> Type:
         name = self._project.external(module, expr.func, scope)
@@ -310,6 +322,24 @@ class Types:
         if type_.kind == "tuple":
             return any(self.differentiable(part, depth + 1) for part in type_.parts)
         return False
+
+
+@lru_cache(maxsize=4096)
+def _external(name: str) -> Type:
+    if name in ("typing.Any", "typing_extensions.Any", "warp.Scalar", "warp.Float"):
+        return GENERIC
+    if name == "warp.Int":
+        return INT
+    if name in _FLOATS or name in ("int", "bool", "str"):
+        return named(name) or UNKNOWN_TYPE
+    if not name.startswith("warp."):
+        return UNKNOWN_TYPE
+    short = name[5:]
+    if short in _ARRAYS or short in _INDEXED or short in _FABRIC:
+        return array(UNKNOWN_TYPE, (_ARRAYS | _INDEXED).get(short))
+    if short.startswith("tile"):
+        return TILE
+    return named(short) or HANDLE
 
 
 def _maybe_type(found: ParameterRef) -> bool:

@@ -47,6 +47,8 @@ _STATEMENTS: tuple[tuple[type[ir.Node], str, str], ...] = (
     (ir.ClassDef, "class", "no class is defined in a kernel"),
     (ir.AnnAssign, "annotation", "a local has no annotation"),
 )
+#: The statements that there is nothing to say about.
+_TRANSLATED = (ir.ExprStmt, ir.If, ir.AugAssign, ir.For, ir.While, ir.Return, ir.Pass, ir.Break, ir.Continue)
 _EXPRESSIONS: tuple[tuple[type[ir.Node], str, str], ...] = (
     (ir.Lambda, "lambda", "it has no `lambda`: write a `@wp.func`"),
     (ir.List, "list", "it has no lists"),
@@ -58,6 +60,8 @@ _EXPRESSIONS: tuple[tuple[type[ir.Node], str, str], ...] = (
 
 def statement(node: ir.Stmt) -> What | None:
     """What is wrong with a statement as such, None if nothing is."""
+    if isinstance(node, _TRANSLATED):
+        return None
     for kind, what, reason in _STATEMENTS:
         if isinstance(node, kind):
             return what, reason

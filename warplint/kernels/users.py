@@ -62,25 +62,24 @@ class Users:
 
     def _using(self, name: str, names: list[str]) -> list[Definition] | None:
         """The kernels and funcs near which a name is used, None if it may go anywhere; ``names`` gets further ones."""
-        word = re.compile(rf"\b{re.escape(name)}\b")
+        word = re.compile(rf"{re.escape(name)}\b")
         found: list[Definition] = []
         for module in self._project.modules():
             if name not in module.text:
                 continue
-            for region in module.regions:
-                if not word.search(module.text, region.start, region.end):
-                    continue
+            for region in module.regions_matching(word, whole=True):
                 if region.kind == "import":
                     text = module.text[region.start : region.end]
                     names += [alias for alias in re.findall(rf"\b{name}\s+as\s+(\w+)", text) if alias not in names]
                     continue
-                near = list(self._decorated(module, region))
-                if not _uses(module, region, name):
+                nodes = list(_nodes_at(module, region, _lines(module, region, word)))
+                if not any(_is(node, name) for node in nodes):
                     continue
+                near = list(self._decorated(module, region))
                 found += near
                 if region.kind == "assign":
                     names += [bound for bound in _bound(module, region) if bound not in names]
-                for callee in self._given_to(module, region, name):
+                for callee in self._given_to(module, nodes, name):
                     if callee is None and not near:
                         return None
                     if callee is not None:
@@ -92,21 +91,20 @@ class Users:
             if self._decorations.role(definition) in ("kernel", "func"):
                 yield definition
 
-    def _given_to(self, module: Module, region: Region, name: str) -> Iterator[list[Definition] | None]:
+    def _given_to(self, module: Module, nodes: list[ir.Node], name: str) -> Iterator[list[Definition] | None]:
         """For each call that is handed the name: the kernels and funcs that the called factory makes; None: unknown."""
-        for statement in module.read(region):
-            for node in ir.walk(statement):
-                if not isinstance(node, ir.Call):
-                    continue
-                given = [*node.args, *(keyword.value for keyword in node.keywords)]
-                if not any(_is(part, name) for argument in given for part in ir.walk(argument)):
-                    continue
-                callee = self._project.resolve(module, node.func)
-                if isinstance(callee, Definition):
-                    own = callee.module.region_at(callee.node.span.line)
-                    yield list(self._decorated(callee.module, own)) if own is not None else None
-                elif not isinstance(callee, External):
-                    yield None
+        for node in nodes:
+            if not isinstance(node, ir.Call):
+                continue
+            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+            if not any(_is(part, name) for argument in given for part in ir.walk(argument)):
+                continue
+            callee = self._project.resolve(module, node.func)
+            if isinstance(callee, Definition):
+                own = callee.module.region_at(callee.node.span.line)
+                yield list(self._decorated(callee.module, own)) if own is not None else None
+            elif not isinstance(callee, External):
+                yield None
 
 
 def _name(definition: Definition) -> str:
@@ -119,8 +117,23 @@ def _is(node: ir.Node, name: str) -> bool:
     return (isinstance(node, ir.Name) and node.id == name) or (isinstance(node, ir.Attribute) and node.attr == name)
 
 
-def _uses(module: Module, region: Region, name: str) -> bool:
-    return any(_is(node, name) for statement in module.read(region) for node in ir.walk(statement))
+def _lines(module: Module, region: Region, word: re.Pattern[str]) -> list[int]:
+    """The lines of a region where a word stands."""
+    places = [match.start() for match in word.finditer(module.text, region.start, region.end)]
+    return sorted({region.line + module.text.count("\n", region.start, place) for place in places})
+
+
+def _nodes_at(module: Module, region: Region, lines: list[int]) -> Iterator[ir.Node]:
+    """The nodes of a region that reach over one of some lines, parents first."""
+    stack: list[ir.Node] = list(reversed(module.read(region)))
+    while stack:
+        node = stack.pop()
+        # The span of a definition leaves out its decorators.
+        if isinstance(node, (ir.FunctionDef, ir.ClassDef)) or any(
+            node.span.line <= line <= node.span.end_line for line in lines
+        ):
+            yield node
+            stack += reversed(list(ir.children(node)))
 
 
 def _bound(module: Module, region: Region) -> list[str]:

@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from warplint.kernels.options import decorated, is_decorated
+from warplint.hosts import head_of_kernel
+from warplint.kernels.options import is_decorated
 from warplint.source.bindings import binders
 from warplint.source.project import Module
 from warplint.source.regions import Region
@@ -56,8 +57,7 @@ class Shape:
             if words is None:
                 words = known[text] = _words(module, region, text)
             self.words.append(words)
-        pattern = decorated(module)
-        self._decorated = [is_decorated(module, region, pattern) for region in self.regions]
+        self._decorated = [is_decorated(module, region) for region in self.regions]
         self._binding: dict[str, list[int]] = {}
         self._attached: dict[str, list[int]] = {}
         for number, words in enumerate(self.words):
@@ -123,10 +123,7 @@ class Shape:
         parts: list[object] = [self.base, len(self.regions)]
         for number, (text, words) in enumerate(zip(self.texts, self.words, strict=True)):
             if self.is_kernel(number):
-                # A kernel counts by its head, and by what the analysis looks for in the text of files.
-                body = text.find("):\n")
-                parts.append((text[:body], words.called))
-                parts += [line for line in text[body:].split("\n") if "range" in line]
+                parts.append(head_of_kernel(text, words.called))
             else:
                 parts.append(text)
         return tuple(parts)

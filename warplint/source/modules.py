@@ -75,6 +75,7 @@ class Module:
         #: Whether its syntax is newer than the running Python's.
         self.newer = newer
         self._of_texts: dict[tuple[object, str], object] = {}
+        self._bound: dict[str, tuple[Binder, ...]] = {}
         #: What analyses keep for as long as the module lives, by their own keys.
         self.kept: dict[object, object] = {}
         #: Whether every region that was asked for could be read.
@@ -185,13 +186,16 @@ class Module:
 
     def bindings(self, name: str) -> tuple[Binder, ...]:
         """The statements at module level that bind ``name``, in order; ``*`` gives the star imports."""
-        found: list[Binder] = []
-        for entry in self._bindings.get(name, ()):
-            if isinstance(entry, Region):
-                found.extend(node for bound, node in binders(self.read(entry)) if bound == name)
-            else:
-                found.append(entry)
-        return tuple(found)
+        known = self._bound.get(name)
+        if known is None:
+            found: list[Binder] = []
+            for entry in self._bindings.get(name, ()):
+                if isinstance(entry, Region):
+                    found.extend(node for bound, node in binders(self.read(entry)) if bound == name)
+                else:
+                    found.append(entry)
+            known = self._bound[name] = tuple(found)
+        return known
 
     def binds(self, name: str) -> bool:
         """Whether anything in the module may bind ``name`` at module level, star imports aside."""
@@ -230,6 +234,22 @@ class Module:
     def names(self) -> tuple[str, ...]:
         """The names bound at module level."""
         return tuple(self._bindings)
+
+    def regions_matching(self, pattern: re.Pattern[str], whole: bool = False) -> Iterator[Region]:
+        """The regions in whose text ``pattern`` is found, in order; it must not match across the end of one.
+
+        ``whole``: only where no letter, digit or underscore stands before it. A pattern that begins with fixed text is
+        found many times as fast as one that begins with ``\\b``.
+        """
+        text, last = self.text, None
+        for match in pattern.finditer(text):
+            start = match.start()
+            if whole and start and (text[start - 1].isalnum() or text[start - 1] == "_"):
+                continue
+            region = self.region_with(start)
+            if region is not None and region is not last and match.end() <= region.end:
+                yield region
+                last = region
 
     def functions(self, pattern: re.Pattern[str] | None = None) -> Iterator[Definition]:
         """Every function in the file, outer ones first. With ``pattern``, only regions whose text matches are read."""

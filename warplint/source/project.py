@@ -139,7 +139,10 @@ class Project:
         self._modules: dict[Path, Module | Problem] = {}
         self._found: dict[tuple[str, Path], Path | None] = {}
         self._package_roots: dict[Path, Path] = {}
-        self._members: dict[tuple[Path, str], Resolved] = {}
+        self._members: dict[tuple[Module, str], Resolved] = {}
+        # What was found outside the project, by the module, the scope and the name, and where imports of files lead.
+        self._external: dict[object, External] = {}
+        self._imports: dict[tuple[Module, str, bool], Module | None] = {}
         #: What analyses keep for as long as the project lives, by their own keys.
         self.kept: dict[object, object] = {}
         #: What stands for files that are not read from disk: the texts in an editor.
@@ -380,6 +383,12 @@ class Project:
 
         ``relative`` says that the name came from a relative import: it then never means the standard library.
         """
+        key = (origin, name, relative)
+        if key not in self._imports:
+            self._imports[key] = self._find(name, origin, relative)
+        return self._imports[key]
+
+    def _find(self, name: str, origin: Module, relative: bool) -> Module | None:
         top = name.partition(".")[0]
         if not name or (top in _ALWAYS_EXTERNAL and not relative):
             return None
@@ -444,7 +453,18 @@ class Project:
         if isinstance(expr, ir.Name):
             return self._resolve_name(module, expr, scope, depth)
         if isinstance(expr, ir.Attribute):
-            return self._attribute(self._resolve(module, expr.value, scope, depth + 1), expr.attr, depth)
+            owner = expr.value
+            if not isinstance(owner, ir.Name) or owner.id in _BUILTINS:
+                return self._attribute(self._resolve(module, owner, scope, depth + 1), expr.attr, depth)
+            # Where a name stands, or what else is being looked for, makes no difference to what is outside.
+            key = (module, owner.id, expr.attr, *map(id, scope)) if scope else (module, owner.id, expr.attr)
+            known = self._external.get(key)
+            if known is not None:
+                return known
+            found = self._attribute(self._resolve_name(module, owner, scope, depth + 1), expr.attr, depth)
+            if isinstance(found, External):
+                self._external[key] = found
+            return found
         return UNKNOWN
 
     def _attribute(self, owner: Resolved, name: str, depth: int) -> Resolved:
@@ -459,11 +479,12 @@ class Project:
 
     def member(self, module: Module, name: str) -> Resolved:
         """What ``name`` means as an attribute of ``module``: something it binds, or a submodule."""
-        key = (module.path, name)
-        if key not in self._members:
+        key = (module, name)
+        known = self._members.get(key)
+        if known is None:
             self._members[key] = UNKNOWN  # what a cycle of imports comes back to
-            self._members[key] = self._member(module, name, None)
-        return self._members[key]
+            known = self._members[key] = self._member(module, name, None)
+        return known
 
     def _member(self, module: Module, name: str, site: ir.Name | None) -> Resolved:
         if name in module.rebound or name in module.walrus:
@@ -511,7 +532,7 @@ class Project:
                 continue  # nonlocal: a scope further out has it
             site = expr if index == len(scope) - 1 else None
             return self._bound(module, found, scope[: index + 1], name, site, depth)
-        if len(module.bindings(name)) > 1 and not scope:
+        if not scope and len(module.bindings(name)) > 1:
             return self._member(module, name, expr)
         found_member = self.member(module, name)
         if found_member is UNKNOWN and name in _BUILTINS and module.complete and not module.binds(name):

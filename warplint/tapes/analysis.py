@@ -7,6 +7,7 @@ from pathlib import Path as FilePath
 
 from warplint.ir.effects import KernelUse, Path
 from warplint.ir.facts import Fact
+from warplint.ir.runs import HostRun
 from warplint.ir.spans import Location
 from warplint.source.project import Module, Project
 from warplint.tapes import (
@@ -52,6 +53,13 @@ class TapeAnalysis:
         self.exhausted: list[tuple[FilePath, str]] = []
         self.runs = 0
         self.steps = 0
+
+    def take(self, before: HostRun) -> None:
+        """Take over what an earlier analysis learned on the way."""
+        self.uses.update(before.uses)
+        self.exhausted += before.exhausted
+        self.runs += before.runs
+        self.steps += before.steps
 
     def module(self, module: Module) -> Iterator[Fact]:
         """The facts about tapes in what ``module`` runs; places may be in the modules that it uses."""

@@ -151,6 +151,13 @@ def _load_bases(project: Project, module: Module) -> None:
             project.member(module, name)
 
 
+def asked_for(module: Module) -> tuple[object, ...]:
+    """What decides which code of ``module`` is run, besides the texts of the modules that it can import: names found
+    all over the project, and whether imports are followed for them."""
+    few = len(list(module.project.modules())) <= _FEW
+    return few, sorted(openers(module)), sorted(_derived(module)), sorted(_outer_names(module.project)) if few else ()
+
+
 def mentions(project: Project, texts: Iterable[str]) -> Iterator[bool]:
     """For each of these texts, whether it names a function, class or module of the project that leads to tapes."""
     names = _outer_names(project)

@@ -1,0 +1,228 @@
+"""Which host code runs just as it ran before: what came of its tapes need not be found again.
+
+What the tape analysis finds in a file rests on the text of the modules that the file can reach by imports, and on the
+effects of the kernels that it asked for: of a kernel it sees the head alone. Which modules those are is told from
+words, and rather too many than too few: who imports a module names it, or lies in the package that it is. Effects are
+computed again and compared, so that a change in a func of another module is seen where it makes a difference.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import re
+from collections.abc import Collection, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+
+from warplint import kernels, tapes
+from warplint.ir.effects import EffectSummary
+from warplint.ir.facts import Fact
+from warplint.ir.runs import HostRun
+from warplint.ir.spans import Location
+from warplint.source.project import Definition, External, Module, Project
+
+_WORD = re.compile(r"[^\W\d]\w*")
+_DEFINED = re.compile(r"\b(?:def|class)\s+(\w+)")
+_KERNEL = re.compile(r"@(?P<module>\w+)\.kernel\b(?:\([^()\n]*\))?[ \t]*\ndef ")
+_CALLED = re.compile(r"([^\W\d]\w*)\s*\(")
+
+
+def head_of_kernel(text: str, called: Collection[str]) -> tuple[object, ...]:
+    """What the tape analysis sees of a kernel, besides its effects: its head, and what is looked for in the text of
+    files. ``called`` are the words before brackets in ``text``."""
+    body = text.find("):\n")
+    return (text[:body], tuple(sorted(called)), *(line for line in text[body:].split("\n") if "range" in line))
+
+
+class Sights:
+    """What the host code of the files of a project can see.
+
+    Made when these are loaded, and before any is analysed: imported files besides them are not looked at.
+    """
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        modules = sorted(project.modules(), key=lambda module: module.path)
+        self._modules = modules
+        self._places = {module.path: place for place, module in enumerate(modules)}
+        named: dict[str, int] = {}
+        for place, path in enumerate(self._places):
+            name = path.parent.name if path.stem == "__init__" else path.stem
+            named[name] = named.get(name, 0) | 1 << place
+        #: The modules that each one may import, as bits.
+        self._beside = [self._imported(module, named) for module in modules]
+        self._faces: dict[int, bytes] = {}
+        self._reaches: dict[int, bytes] = {}
+        self._texts: dict[Path, bytes | None] = {}
+
+    def _imported(self, module: Module, named: Mapping[str, int]) -> int:
+        found = 0
+        for word in named.keys() & set(_WORD.findall(module.text)):
+            found |= named[word]
+        for folder in module.path.parents:
+            place = self._places.get(folder / "__init__.py")
+            found |= 0 if place is None else 1 << place
+        return found
+
+    def key(self, module: Module) -> bytes:
+        """The digest of what the host code of a file can see."""
+        place = self._places.get(module.path)
+        found = left = 0 if place is None else 1 << place
+        while left:
+            low = left & -left
+            new = self._beside[low.bit_length() - 1] & ~found
+            found |= new
+            left = (left ^ low) | new
+        if found not in self._reaches:
+            self._reaches[found] = self._reach(found)
+        asked = hashlib.sha256(repr(tapes.asked_for(module)).encode("utf-8", "surrogatepass"))
+        asked.update(self._reaches[found])
+        return asked.digest()
+
+    def _reach(self, places: int) -> bytes:
+        digest = hashlib.sha256()
+        for place, module in enumerate(self._modules):
+            if places >> place & 1:
+                if place not in self._faces:
+                    self._faces[place] = _digest(repr(_seen_of(module)))
+                digest.update(str(module.path).encode("utf-8", "surrogatepass"))
+                digest.update(self._faces[place])
+        return digest.digest()
+
+    def text(self, path: Path) -> bytes | None:
+        """The digest of the text of a file, None where there is none."""
+        if path not in self._texts:
+            module = self._project.module(path)
+            self._texts[path] = None if module is None else _digest(module.text)
+        return self._texts[path]
+
+
+def _seen_of(module: Module) -> list[object]:
+    """What the tape analysis sees of a module, besides the effects of its kernels."""
+    # These are told from the text of the whole file.
+    whole = (sorted(module.walrus), sorted(module.rebound), "Tape" in module.text, "yield" in module.text)
+    seen: list[object] = [whole]
+    for region in module.regions:
+        text = module.region_text(region)
+        if region.kind == "def" and _is_kernel(module, text):
+            seen.append(head_of_kernel(text, set(_CALLED.findall(text))))
+        else:
+            seen.append(text)
+    return seen
+
+
+def _is_kernel(module: Module, text: str) -> bool:
+    """Whether a region is certainly one kernel, without another function in it: its body is not for host code."""
+    found = _KERNEL.match(text)
+    if found is None or "lambda" in text or len(_DEFINED.findall(text)) != 1:
+        return False
+    return module.project.member(module, found["module"]) == External("warp")
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+class Asked:
+    """The effects that one tape analysis asks for."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._found: dict[tuple[Path, str], EffectSummary | None] = {}
+        #: Whether every definition could be found again by its name.
+        self.named = True
+
+    def effects(self, definition: Definition) -> EffectSummary | None:
+        """See ``kernels.effects``."""
+        summary = kernels.effects(self._project, definition)
+        key = (definition.module.path, definition.qualname)
+        if key not in self._found:
+            again = _definition(self._project, *key)
+            self.named = self.named and again is not None and again.node is definition.node
+        elif self._found[key] != summary:
+            self.named = False
+        self._found[key] = summary
+        return summary
+
+    def all(self) -> tuple[tuple[Path, str, EffectSummary | None], ...]:
+        """The paths and names of the definitions, and their effects."""
+        return tuple((path, name, summary) for (path, name), summary in self._found.items())
+
+
+def _definition(project: Project, path: Path, qualname: str) -> Definition | None:
+    """The only function of that name in a file, None where there is none or several."""
+    module = project.module(path)
+    if module is None:
+        return None
+    key = (_definition, qualname)
+    if key not in module.kept:
+        module.kept[key] = _named(module, qualname)
+    found = module.kept[key]
+    return found if isinstance(found, Definition) else None
+
+
+def _named(module: Module, qualname: str) -> Definition | None:
+    top = qualname.partition(".")[0]
+    found = [
+        definition
+        for region in module.regions
+        if top in region.names or (region.kind == "other" and top in module.region_text(region))
+        for definition in module.within(region)
+        if definition.qualname == qualname
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def holds(run: HostRun, key: bytes, project: Project, sights: Sights) -> bool:
+    """Whether the tapes of a file with the given key are what they were."""
+    if run.key != key or any(sights.text(path) != digest for path, digest in run.exact):
+        return False
+    for path, qualname, summary in run.asked:
+        definition = _definition(project, path, qualname)
+        if definition is None or kernels.effects(project, definition) != summary:
+            return False
+    return True
+
+
+def host_run(
+    path: Path, key: bytes, host: tapes.TapeAnalysis, facts: tuple[Fact, ...], asked: Asked, sights: Sights
+) -> HostRun | None:
+    """What came of the tapes of a file, to be taken over by later runs; None where that could go wrong."""
+    exact = {place: sights.text(place) for place in set(_paths(facts))}
+    digests = tuple((place, digest) for place, digest in exact.items() if digest is not None)
+    if not asked.named or len(digests) != len(exact):
+        return None
+    rests = (path, key, digests, asked.all())
+    return HostRun(*rests, facts, host.uses, tuple(host.exhausted), host.runs, host.steps)
+
+
+def tapes_of(
+    project: Project, module: Module, sights: Sights, before: HostRun | None
+) -> tuple[tapes.TapeAnalysis, tuple[Fact, ...], HostRun | None]:
+    """The tape analysis of a file and the facts that it found, taken over from ``before`` where that still holds, and
+    what later runs may take over."""
+    key = sights.key(module)
+    if before is not None and holds(before, key, project, sights):
+        host = tapes.TapeAnalysis(project, partial(kernels.effects, project))
+        host.take(before)
+        return host, before.facts, before
+    asked = Asked(project)
+    host = tapes.TapeAnalysis(project, asked.effects)
+    facts = tuple(host.module(module))
+    return host, facts, host_run(module.path, key, host, facts, asked, sights)
+
+
+def _paths(value: object) -> Iterator[Path]:
+    """The file of every place in a fact or a part of one; a kernel that is named there is no place."""
+    if isinstance(value, Location):
+        yield value.path
+    elif isinstance(value, (tuple, list, frozenset, set)):
+        for item in value:
+            yield from _paths(item)
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _paths(item)
+    elif dataclasses.is_dataclass(value):
+        for field in dataclasses.fields(value):
+            yield from _paths(getattr(value, field.name))
