@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from warplint.ir.facts import Fact, Label
-from warplint.tapes.active import Activity
+from warplint.tapes.active import Activity, activity
 from warplint.tapes.recorded import Sweep, written
 from warplint.tapes.stories import called_from, name_of, plain_name
 from warplint.tapes.trace import Copied, Filled, GradientSeeded, Launched, Scaled, Trace
@@ -19,7 +19,7 @@ def facts(trace: Trace, sweeps: list[Sweep], actives: list[Activity]) -> Iterato
         if not sweep.custom and sweep.seeds and active.inputs:
             yield from _mismatch(trace, sweep, active, before)
             if number and not sweeps[number - 1].custom:
-                yield from _dropped(trace, sweeps[number - 1], actives[number - 1], sweep, active)
+                yield from _dropped(trace, sweeps[number - 1], actives[number - 1], sweep)
         before = sweep.position
 
 
@@ -87,12 +87,15 @@ def _scaled(sweep: Sweep, active: Activity, seed: ArrayValue, report: Scaled) ->
 # --- gradients that go from one sweep to the next ---
 
 
-def _dropped(trace: Trace, first: Sweep, active: Activity, second: Sweep, later: Activity) -> Iterator[Fact]:
+def _dropped(trace: Trace, first: Sweep, active: Activity, second: Sweep) -> Iterator[Fact]:
     """States of a segment whose gradient does not go on to the segment before it, as that of others does."""
     if first.backward.context.site != second.backward.context.site:
         return
-    persistent = {origin.storage for origin in later.inputs}
-    states = [origin for origin in active.inputs if origin.storage not in persistent]
+    if not active.inputs:
+        return
+    # Nobody has to look at a gradient for it to be left behind.
+    persistent = {origin.storage for origin in activity(trace, second, all_inputs=True).inputs}
+    states = [one for one in activity(trace, first, all_inputs=True).inputs if one.storage not in persistent]
     if len(states) < 2:
         return
     used = {state.storage: _passed_on(trace, first, second, state.storage) for state in states}

@@ -251,11 +251,15 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Aliased:
-    """When ``tape`` began, one object had two names; that came about at ``context``. ``storages``: its memory."""
+    """When ``tape`` began, one object had two names; that came about at ``context``. ``storages``: its memory.
+
+    ``across``: the names are in different objects, which may be meant to share it.
+    """
 
     context: Context
     tape: int
     storages: frozenset[Storage]
+    across: bool = False
 
 
 @dataclass(frozen=True, slots=True)

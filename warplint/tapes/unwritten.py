@@ -25,6 +25,8 @@ class Reads:
         """Note what the launches of one trace read."""
         empty: dict[Storage, ArrayValue] = {}
         told: set[Storage] = set()
+        found: dict[Location, Fact] = {}
+        right: set[Location] = set()
         for record in trace.records:
             if isinstance(record, Allocated):
                 storage = record.array.storage
@@ -41,12 +43,15 @@ class Reads:
                 used = {access.array.storage for access in record.accesses}
                 read = [storage for storage in _read(record) if storage in empty]
                 if read:
-                    self._found.setdefault(record.context.site, _fact(record, empty[read[0]]))
+                    found.setdefault(record.context.site, _fact(record, empty[read[0]]))
                     told.add(read[0])
                 elif not used & told:
-                    self._right.add(record.context.site)
+                    right.add(record.context.site)
                 for storage in used:
                     empty.pop(storage, None)
+        # The first round of a loop may read what the others find written.
+        self._right |= right - found.keys()
+        self._found = found | self._found
 
     def facts(self) -> Iterator[Fact]:
         """The facts of all traces."""
