@@ -22,9 +22,9 @@ class _Store:
 
     context: Context
     container: Container
-    key: str | int
+    key: object
     value: Value
-    other: str | int | None
+    other: object
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Aliases:
     def __init__(self) -> None:
         self._stores: list[_Store] = []
 
-    def note(self, context: Context, container: Container, key: str | int, before: Value, value: Value) -> None:
+    def note(self, context: Context, container: Container, key: object, before: Value, value: Value) -> None:
         """``container`` gets ``value`` under ``key``, in place of ``before``."""
         places = container.items() if isinstance(container, dict) else enumerate(container)
         for other, known in places:
@@ -69,10 +69,10 @@ class Aliases:
                 yield Shared(store.context, frozenset(_memory(store.value)), True)
 
 
-def _entry(container: Container, place: str | int) -> Value:
+def _entry(container: Container, place: object) -> Value:
     if isinstance(container, dict):
         return container.get(place)
-    return container[int(place)] if int(place) < len(container) else None
+    return container[place] if isinstance(place, int) and place < len(container) else None
 
 
 def _memory(value: Value, depth: int = 2) -> set[Storage]:

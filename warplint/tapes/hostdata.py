@@ -100,6 +100,11 @@ def numpy_call(
             for known in ("values", "contents"):
                 if known in first.children:
                     result.children[known] = first.children[known]
+    elif name == "reshape" and len(args) == 2 and isinstance(first, Unknown):
+        shape_result(machine, first, name, args[1:], keywords, result)
+    elif name in ("zeros_like", "ones_like", "empty_like", "full_like") and isinstance(first, Unknown):
+        extents = first.children.get(("attr", "shape"))
+        shape = shape_of(extents) if isinstance(extents, tuple) else None
     elif name in ("arange", "linspace"):
         count = first if name == "arange" and len(args) == 1 else args[2] if len(args) > 2 else keywords.get("num")
         shape = shape_of(count) if isinstance(count, (int, Unknown)) else None

@@ -9,7 +9,7 @@ from warplint.ir import programs as ir
 from warplint.ir.spans import Location
 from warplint.tapes import hostdata
 from warplint.tapes.launches import StructSnapshot
-from warplint.tapes.recorded import Sweep
+from warplint.tapes.recorded import Sweep, replaced_gradient
 from warplint.tapes.trace import (
     Allocated,
     BackwardRun,
@@ -226,7 +226,8 @@ def _slice(
                 kept.append(record)
                 needed |= {array.storage for array in _arrays(record.arguments)}
         elif isinstance(record, Copied):
-            if record.target.storage in needed:
+            target = record.target.storage
+            if target in needed or (target in read and replaced_gradient(record, target) is not None):
                 if record.by and record.by not in _CALLED:
                     return None  # a probe does not call it
                 kept.append(record)

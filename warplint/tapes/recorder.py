@@ -238,7 +238,7 @@ class Recorder:
         flag = value.requires_grad if isinstance(value, ArrayValue) else None
         self._add(Bound(self.context(site), id(struct), name, value, flag))
 
-    def stored(self, container: Container, key: str | int, before: Value, value: Value, site: Location) -> None:
+    def stored(self, container: Container, key: object, before: Value, value: Value, site: Location) -> None:
         """``container`` gets ``value`` under ``key``, where ``before`` was: it may have another name."""
         self._aliases.note(self.context(site), container, key, before, value)
 

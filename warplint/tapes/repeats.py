@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from warplint.ir.facts import Fact, Label
 from warplint.tapes import programs
 from warplint.tapes.active import Activity
-from warplint.tapes.recorded import Sweep, touched, unclear, written
+from warplint.tapes.recorded import Sweep, replaced_gradient, touched, unclear, written
 from warplint.tapes.stories import called_from, name_of, plain_name
 from warplint.tapes.trace import (
     BackwardRun,
@@ -160,7 +160,7 @@ def _zeroed(trace: Trace, sweeps: list[Sweep], first: Sweep, second: Sweep, para
                     sweep.backward.tape == record.tape and sweep.position < position and storage in touched(sweep)
                     for sweep in sweeps
                 )
-        elif unclear(record, storage):
+        elif unclear(record, storage) or replaced_gradient(record, storage) is not None:
             return None
     return zeroed
 

@@ -56,7 +56,7 @@ if __name__ == "__main__":
 def tape_script(job: dict[str, Any], scratch: Path) -> str:
     """The script of a tape job. Raises Unsupported."""
     worker = TapeJob(job, scratch, "cpu", 1e9)
-    worker.load()
+    worker.load(release=True)
     seed, shrink = job["write"]["sets"][0]
     found = worker.one(seed, shrink, Stage(scratch / "stage-script"))
     if found["problem"]:

@@ -40,15 +40,15 @@ class TapeJob:
     def run(self) -> dict[str, Any]:
         """The verdict as JSON."""
         try:
-            wp.config.mode = "debug"
             self.load()
             return self._decide()
         except (Unsupported, DoesNotCompile) as error:
             return inconclusive(str(error))
 
-    def load(self) -> None:
-        """Compiles the program's kernels. Raises DoesNotCompile."""
-        self.module = load_script(self.script, self.scratch)
+    def load(self, release: bool = False) -> None:
+        """Compiles the program's kernels, ``release``: without Warp's checks of indices. Raises DoesNotCompile."""
+        wp.config.mode = "release" if release else "debug"
+        self.module = load_script(self.script, self.scratch, "_release" if release else "")
         for name in dict.fromkeys(op["kernel"] for op in self.plan["operations"] if op["op"] == "launch"):
             kernel = getattr(self.module, name)
             if not kernel.is_generic:
@@ -60,6 +60,7 @@ class TapeJob:
         shrink = True
         seed = 0
         attempts = 0
+        checked = True
         while seed < _SETS and attempts < 2 * _SETS:
             attempts += 1
             left = self.deadline - time.monotonic()
@@ -69,6 +70,12 @@ class TapeJob:
             number, small = seed, shrink
             work = functools.partial(self.one, number, small)
             outcome = isolate.run(work, self.scratch, max(5.0, left / 2.0))
+            if checked and outcome.stage == "backward" and "Assertion failed" in outcome.stderr:
+                # Indices that the forward sweep was checked with fail in the reverse sweep: reading `a.shape` empties
+                # the shape of the adjoint array there (Warp 1.19), which nothing but the check looks at.
+                checked = False
+                self.load(release=True)
+                continue
             if outcome.ended != "returned":
                 self._failed(outcome)
                 if shrink and "Assertion failed" in outcome.stderr:
@@ -121,8 +128,10 @@ class TapeJob:
             return {"problem": "the objective is not finite"}
         windows = self._windows(program, forward) if self.check == "horizon" else []
         base = self._objective(forward, windows)
+        stage.set("backward")
         traced = program.run(True)
         repaired = program.run(True, flagged=frozenset(self.plan["flagged"])) if self.check == "chain" else None
+        stage.set("differences")
         best: dict[str, Any] | None = None
         for number in self.plan["inputs"]:
             for direction in range(2):

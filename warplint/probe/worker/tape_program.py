@@ -73,6 +73,20 @@ class Program:
                 kernel = self.kernel(operation["kernel"])
                 for parameter, argument in zip(kernel.adj.args, operation["arguments"], strict=False):
                     visit(operation["kernel"], (parameter.label,), parameter.type, argument)
+        for first, second in 2 * self._alike():  # what a copy of an array is passed as, it could be passed as itself
+            for one, other in ((first, second), (second, first)):
+                if other in found:
+                    found.setdefault(one, found[other])
+        return found
+
+    def _alike(self) -> list[tuple[int, int]]:
+        """Pairs of arrays with elements of one type and as many dimensions."""
+        found: list[tuple[int, int]] = []
+        for operation in self.operations:
+            if operation["op"] == "allocate" and operation["like"] is not None:
+                found.append((operation["array"], operation["like"]))
+            elif operation["op"] == "copy" and not (operation["target"]["view"] or operation["source"]["view"]):
+                found.append((operation["target"]["array"], operation["source"]["array"]))
         return found
 
     def kernel(self, name: str) -> Any:
