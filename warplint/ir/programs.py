@@ -174,12 +174,24 @@ Operation = Union[Allocate, Launch, Copy, Compute, Fill, TapeBegin, TapeEnd, Bac
 #: What a probe compares. ``gradient``: the tape's gradient against finite differences of the objective.
 #: ``horizon``: the gradient summed over per-window tapes against finite differences of the whole horizon.
 #: ``chain``: the gradient with the program as it is and with ``flagged`` allocations given ``requires_grad=True``.
+#: ``recording``: the gradient with the program as it is and without the ``flagged`` launches. ``contents``: whether the
+#: result depends on what the ``inputs`` hold, which nothing wrote.
 #: ``finite-adjoint``: whether the gradient is finite where the result is. ``zero-adjoint``: an input moves the result,
 #: and the tape says that it does not. ``replay``: whether ``backward()`` changes what arrays hold. ``compile``: whether
 #: Warp refuses the definitions. ``answer``: what one small launch says to the program's question. ``order``: whether
 #: the result depends on the order in which the threads run.
 Check = Literal[
-    "gradient", "finite-adjoint", "zero-adjoint", "replay", "horizon", "chain", "compile", "answer", "order"
+    "gradient",
+    "finite-adjoint",
+    "zero-adjoint",
+    "replay",
+    "horizon",
+    "chain",
+    "recording",
+    "contents",
+    "compile",
+    "answer",
+    "order",
 ]
 
 
@@ -204,13 +216,17 @@ class TapeProgram:
     """The operations of a host program, in the order they run.
 
     ``inputs`` are the arrays to differentiate with respect to, ``objective`` the array whose sum is differentiated
-    (the last loss when None), ``flagged`` the allocation numbers that the finding is about.
+    (the last loss when None), ``flagged`` what the finding is about: the numbers of allocations, or of launches in
+    their order (check ``recording``). ``factor`` is what host code multiplies that sum by, after it has taken ``means``
+    of it.
     """
 
     operations: tuple[Operation, ...]
     inputs: tuple[int, ...]
     objective: ArrayRef | None = None
     flagged: tuple[int, ...] = ()
+    factor: float = 1.0
+    means: int = 0
 
 
 Program = Union[KernelProgram, TapeProgram]

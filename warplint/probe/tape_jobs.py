@@ -47,6 +47,8 @@ def tape_job(program: TapeProgram, check: Check, project: Project, options: Prob
         "inputs": list(program.inputs),
         "objective": writer.reference(program.objective),
         "flagged": list(program.flagged),
+        "factor": program.factor,
+        "means": program.means,
     }
     made = writer.slicer.finish()
     return Job(made.text, None, json.dumps(plan | admitted(made, options)), bool(made.folders))

@@ -8,7 +8,8 @@ from typing import Literal
 
 from warplint.ir.facts import Fact, Label
 from warplint.ir.spans import Location
-from warplint.tapes.active import activity
+from warplint.tapes import programs
+from warplint.tapes.active import Origins, activity
 from warplint.tapes.recorded import Operation, Sweep, edges, written
 from warplint.tapes.stories import called_from, launch_name, name_of, plain_name
 from warplint.tapes.trace import Launched, TapeEnded, Trace
@@ -31,7 +32,8 @@ def facts(trace: Trace, sweeps: list[Sweep], told: set[Location]) -> Iterator[Fa
             continue
         # What comes after the loss may erase it: what it depends on is asked without that.
         rest = tuple(operation for operation in sweep.operations if operation[0] <= last)
-        if not activity(trace, replace(sweep, operations=rest)).inputs:
+        inputs = activity(trace, replace(sweep, operations=rest)).inputs
+        if not inputs:
             continue
         before = {storage for position, record in sweep.operations if position <= last for storage in _used(record)}
         after = _after(trace, sweep, last)
@@ -42,7 +44,7 @@ def facts(trace: Trace, sweeps: list[Sweep], told: set[Location]) -> Iterator[Fa
                 continue
             purpose = _purpose(record, before)
             if purpose is not None and record.context.site not in told:
-                yield _fact(sweep, (position, record), purpose)
+                yield _fact(trace, sweep, (position, record), purpose, inputs)
 
 
 def _completed(sweep: Sweep, loss: ArrayValue) -> int | None:
@@ -93,7 +95,7 @@ def _read(record: Launched) -> set[Storage]:
     return {access.array.storage for access in record.accesses if access.reads}
 
 
-def _fact(sweep: Sweep, operation: Operation, purpose: Purpose) -> Fact:
+def _fact(trace: Trace, sweep: Sweep, operation: Operation, purpose: Purpose, inputs: Origins) -> Fact:
     record = operation[1]
     assert isinstance(record, Launched) and sweep.backward.loss is not None
     target: ArrayValue = next(access.array for access in record.accesses if access.writes or access.accumulates)
@@ -115,4 +117,5 @@ def _fact(sweep: Sweep, operation: Operation, purpose: Purpose) -> Fact:
         "loss": plain_name(sweep.backward.loss),
         "erases": target.storage is sweep.backward.loss.storage,
     }
-    return Fact("housekeeping-on-tape", place.site, attributes, labels, place.definition, "taped")
+    program = programs.with_and_without(trace, sweep, inputs, record)
+    return Fact("housekeeping-on-tape", place.site, attributes, labels, place.definition, "taped", program)

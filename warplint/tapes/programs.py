@@ -116,6 +116,62 @@ def gradient(
     )
 
 
+def with_and_without(
+    trace: Trace, sweep: Sweep, origins: tuple[ArrayValue, ...], extra: Launched
+) -> ir.TapeProgram | None:
+    """The program up to ``sweep``, with all that the launch ``extra`` needs, which is flagged."""
+    loss, records = sweep.backward.loss, trace.records[: sweep.position + 1]
+    if loss is None or sweep.backward.seeds or not any(record is extra for record in records):
+        return None
+    written = {access.array.storage for access in extra.accesses if access.writes or access.accumulates}
+    kept = _slice(records, {loss.storage} | written, {sweep.backward.tape}, {origin.storage for origin in origins})
+    if kept is None:
+        return None
+    launches = [record for record in kept if isinstance(record, Launched)]
+    site = sweep.backward.context.site
+    return ir.TapeProgram(
+        operations=(*_operations(kept), *(ir.ReadGradient(site, reference(origin)) for origin in origins)),
+        inputs=tuple(dict.fromkeys(origin.storage.number for origin in origins)),
+        objective=None,
+        flagged=tuple(number for number, record in enumerate(launches) if record is extra),
+    )
+
+
+def reading(trace: Trace, position: int, array: ArrayValue) -> ir.TapeProgram | None:
+    """The program up to the launch at ``position``, which reads what ``array`` holds; it is compared on no tape."""
+    launch = trace.records[position]
+    assert isinstance(launch, Launched)
+    stored = [access.array for access in launch.accesses if access.writes or access.accumulates]
+    fed = [target for source, target in launch.flows if source.storage is array.storage]
+    goal = next((target for target in (*fed, *stored) if target.storage.owner is None), None)
+    kept = _slice(trace.records[: position + 1], {goal.storage}, set()) if goal is not None else None
+    if kept is None or goal is None:
+        return None
+    return ir.TapeProgram(tuple(_operations(kept)), (array.storage.number,), reference(goal))
+
+
+def seeded_with_ones(
+    trace: Trace, sweep: Sweep, origins: tuple[ArrayValue, ...], seed: ArrayValue, factor: float, means: int
+) -> ir.TapeProgram | None:
+    """The program up to ``sweep``, which starts from ones in the gradient of ``seed``, where the program reports
+    ``factor`` times the sum of what it holds, or of its mean."""
+    kept = _slice(trace.records[: sweep.position + 1], {seed.storage}, {sweep.backward.tape})
+    if kept is None:
+        return None
+    operations = [
+        replace(operation, loss=None, seeds=(reference(seed),)) if isinstance(operation, ir.Backward) else operation
+        for operation in _operations(kept)
+    ]
+    site = sweep.backward.context.site
+    return ir.TapeProgram(
+        operations=(*operations, *(ir.ReadGradient(site, reference(origin)) for origin in origins)),
+        inputs=tuple(dict.fromkeys(origin.storage.number for origin in origins)),
+        objective=reference(seed),
+        factor=factor,
+        means=means,
+    )
+
+
 def without_sweep(
     trace: Trace, sweep: Sweep, origins: tuple[ArrayValue, ...], goal: ArrayValue, end: int
 ) -> ir.TapeProgram | None:

@@ -247,10 +247,17 @@ class Recorder:
         memory = {value.storage} if isinstance(value, ArrayValue) else ()
         self._add(GradientSeeded(self.context(site), array, value, frozenset(memory)))
 
-    def scaled(self, sources: frozenset[Storage], how: Literal["mean", "scaled"], site: Location) -> None:
-        """Host code takes a mean, or a multiple of a number, of what arrays hold."""
+    def scaled(
+        self,
+        sources: frozenset[Storage],
+        how: Literal["mean", "scaled"],
+        site: Location,
+        multiple: tuple[float, int] | None = None,
+    ) -> None:
+        """Host code takes a mean, or a multiple of a number, of what arrays hold: of ``multiple`` see ``Scaled``."""
+        factor, means = multiple if multiple is not None else (None, 0)
         for storage in sorted(sources, key=lambda storage: storage.number):
-            self._add(Scaled(self.context(site), storage, how))
+            self._add(Scaled(self.context(site), storage, how, factor, means))
 
     def read_gradient(self, array: ArrayValue, how: How, site: Location) -> None:
         """Host code looks at the gradient array ``array``."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from warplint.ir.facts import Fact, Label
+from warplint.tapes import programs
 from warplint.tapes.active import Activity, activity
 from warplint.tapes.recorded import Sweep, written
 from warplint.tapes.stories import called_from, name_of, plain_name
@@ -49,7 +50,7 @@ def _mismatch(trace: Trace, sweep: Sweep, active: Activity, before: int) -> Iter
             if storage in written_here:
                 break
     if found is not None:
-        yield _scaled(sweep, active, seed, found)
+        yield _scaled(trace, sweep, active, seed, found)
 
 
 def _seed_value(trace: Trace, sweep: Sweep, before: int, storage: Storage) -> Value:
@@ -72,7 +73,7 @@ def _is_ones(value: Value) -> bool:
     return isinstance(value, (int, float)) and value == 1.0
 
 
-def _scaled(sweep: Sweep, active: Activity, seed: ArrayValue, report: Scaled) -> Fact:
+def _scaled(trace: Trace, sweep: Sweep, active: Activity, seed: ArrayValue, report: Scaled) -> Fact:
     place = sweep.backward.context
     what = "a mean" if report.how == "mean" else "a multiple"
     labels = (
@@ -81,7 +82,10 @@ def _scaled(sweep: Sweep, active: Activity, seed: ArrayValue, report: Scaled) ->
         Label(report.context.site, f"what is made of {name_of(seed)} here is {what} of that"),
     )
     attributes = {"array": plain_name(seed), "reported": what, "input": plain_name(active.inputs[0])}
-    return Fact("seed-mismatch", place.site, attributes, labels, place.definition, "taped")
+    program = None
+    if report.factor is not None:
+        program = programs.seeded_with_ones(trace, sweep, active.inputs, seed, report.factor, report.means)
+    return Fact("seed-mismatch", place.site, attributes, labels, place.definition, "taped", program)
 
 
 # --- gradients that go from one sweep to the next ---

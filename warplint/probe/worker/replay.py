@@ -70,7 +70,7 @@ def _tape(job: dict[str, Any], verdict: dict[str, Any], device: str, scratch: Pa
     worker.load(release=True)
     stage = Stage(scratch / "stage-replay")
     found = [worker.one(seed, shrink, stage).get("verdict", "") for seed, shrink in verdict["sets"]]
-    return _settle(verdict, found.count("wrong"), found.count("right"), device)
+    return _settle(verdict, found.count("wrong") + found.count("idle"), found.count("right"), device)
 
 
 def _settle(verdict: dict[str, Any], wrong: int, right: int, device: str) -> dict[str, Any]:

@@ -56,6 +56,8 @@ if __name__ == "__main__":
 def tape_script(job: dict[str, Any], scratch: Path) -> str:
     """The script of a tape job. Raises Unsupported."""
     worker = TapeJob(job, scratch, "cpu", 1e9)
+    if worker.check in ("recording", "contents") or worker.plan["means"] or worker.plan["factor"] != 1.0:
+        raise Unsupported("no script shows this comparison")
     worker.load(release=True)
     seed, shrink = job["write"]["sets"][0]
     found = worker.one(seed, shrink, Stage(scratch / "stage-script"))

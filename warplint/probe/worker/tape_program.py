@@ -150,28 +150,38 @@ class Program:
         moved: dict[int, np.ndarray] | None = None,
         flagged: frozenset[int] = frozenset(),
         nudge: bool = False,
+        without: frozenset[int] = frozenset(),
     ) -> Trace:
         """Runs all operations. ``moved`` replaces initial contents of inputs; ``flagged`` allocations get gradients;
-        ``nudge`` adds one to a window's loss where the window begins. Without ``differentiate`` no tape is used."""
-        return _Run(self, differentiate, moved or {}, flagged, nudge).all()
+        ``nudge`` adds one to a window's loss where the window begins; launches ``without`` are left out, by their
+        number. Without ``differentiate`` no tape is used."""
+        return _Run(self, differentiate, moved or {}, flagged, nudge, without).all()
 
 
 def run_program(program: Program) -> dict[int, Any]:
     """Runs all operations once, with tapes; the arrays that there are afterwards, by number."""
-    run = _Run(program, True, {}, frozenset(), False)
+    run = _Run(program, True, {}, frozenset(), False, frozenset())
     run.all()
     return run.arrays
 
 
 class _Run:
     def __init__(
-        self, program: Program, differentiate: bool, moved: dict[int, np.ndarray], flagged: frozenset[int], nudge: bool
+        self,
+        program: Program,
+        differentiate: bool,
+        moved: dict[int, np.ndarray],
+        flagged: frozenset[int],
+        nudge: bool,
+        without: frozenset[int],
     ) -> None:
         self.program = program
         self.differentiate = differentiate
         self.moved = moved
         self.flagged = flagged
         self.nudge = nudge
+        self.without = without
+        self.launched = -1  # the number of the last launch
         self.arrays: dict[int, Any] = {}
         self.tapes: dict[int, Any] = {}
         self.structs: dict[int, Any] = {}
@@ -232,6 +242,9 @@ class _Run:
 
     def launch(self, operation: dict[str, Any], position: int) -> None:
         del position
+        self.launched += 1
+        if self.launched in self.without:
+            return
         kernel = self.program.kernel(operation["kernel"])
         arguments = [
             self.argument(operation["kernel"], index, (parameter.label,), parameter.type, value)
