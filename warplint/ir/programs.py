@@ -57,8 +57,18 @@ class StructValue:
     identity: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class HostValue:
+    """What host code computes: ``function`` (an operator, ``[]``, ``list``, or the name of a function of numpy) of
+    numbers and of what arrays hold where the value is used."""
+
+    function: str
+    parts: tuple[HostPart, ...]
+
+
+HostPart = Union[int, float, ArrayRef, HostValue]
 Scalar = Union[int, float, bool, str, None, tuple[object, ...]]
-Argument = Union[Scalar, ArrayRef, StructValue, DefinitionRef, Unknown]
+Argument = Union[Scalar, ArrayRef, StructValue, DefinitionRef, Unknown, HostValue]
 
 
 @dataclass(frozen=True, slots=True)

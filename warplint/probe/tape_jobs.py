@@ -15,6 +15,8 @@ from warplint.ir.programs import (
     Copy,
     DefinitionRef,
     Fill,
+    HostPart,
+    HostValue,
     Launch,
     Operation,
     ReadGradient,
@@ -76,6 +78,8 @@ class _Writer:
         if isinstance(value, StructValue):
             fields = {name: self.argument(field) for name, field in value.fields.items()}
             return {"struct": self.definition(value.struct), "fields": fields, "identity": value.identity}
+        if isinstance(value, HostValue):
+            return {"host": _host(value)}
         if isinstance(value, Unknown):
             return {"unknown": value.hint}
         if isinstance(value, DefinitionRef):
@@ -136,6 +140,13 @@ class _Writer:
             return {"op": "zero", "tape": operation.tape, "array": self.reference(operation.array)}
         assert isinstance(operation, ReadGradient)
         return {"op": "read", "array": self.reference(operation.array)}
+
+
+def _host(part: HostPart) -> object:
+    """A number as it is, an array as a reference, a call as its name and a list of parts."""
+    if isinstance(part, HostValue):
+        return [part.function, *(_host(inner) for inner in part.parts)]
+    return {"array": part.array, "view": part.view} if isinstance(part, ArrayRef) else part
 
 
 def _shape(shape: tuple[int | Unknown, ...] | None) -> list[int | None] | None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from warplint.ir import programs as ir
 from warplint.ir.spans import Location
-from warplint.tapes import hostdata
+from warplint.tapes import hostdata, hostvalues
 from warplint.tapes.launches import StructSnapshot
 from warplint.tapes.recorded import Sweep, replaced_gradient
 from warplint.tapes.trace import (
@@ -88,11 +88,14 @@ def gradient(
     origins: tuple[ArrayValue, ...],
     tapes: frozenset[int] = frozenset(),
     read: int | None = None,
+    hosted: bool = False,
 ) -> ir.TapeProgram | None:
     """The program up to ``sweep``, whose gradient with respect to ``origins`` is read after it (at ``read``).
 
-    ``tapes`` are others whose sweeps belong to the story.
+    ``tapes`` are others whose sweeps belong to the story. ``hosted``: what host code computes on the way does, too.
     """
+    if sweep.backward.loss is None and sweep.seeds:
+        return _seeded(trace, sweep, origins, tapes, read)
     loss = sweep.backward.loss
     if loss is None or sweep.backward.seeds:
         return None
@@ -104,7 +107,8 @@ def gradient(
         if isinstance(record, BackwardRun) and record.tape in wanted and record.loss is not None
     }
     read_from = {origin.storage for origin in origins}
-    kept = _slice(trace.records[: end + 1], losses | {loss.storage}, wanted, read_from)
+    records = trace.records[: end + 1]
+    kept = _slice(hostvalues.hosted(records) if hosted else records, losses | {loss.storage}, wanted, read_from)
     if kept is None:
         return None
     site = trace.records[end].context.site
@@ -116,11 +120,36 @@ def gradient(
     )
 
 
-def with_and_without(
-    trace: Trace, sweep: Sweep, origins: tuple[ArrayValue, ...], extra: Launched
+def _seeded(
+    trace: Trace, sweep: Sweep, origins: tuple[ArrayValue, ...], tapes: frozenset[int], read: int | None
 ) -> ir.TapeProgram | None:
-    """The program up to ``sweep``, with all that the launch ``extra`` needs, which is flagged."""
-    loss, records = sweep.backward.loss, trace.records[: sweep.position + 1]
+    """As ``gradient``, for sweeps that are given gradients: a program gives them ones, whatever they are."""
+    end = sweep.position if read is None else read
+    wanted = {sweep.backward.tape, *tapes}
+    kept = _slice(trace.records[: end + 1], sweep.goals, wanted, {origin.storage for origin in origins})
+    if kept is None:
+        return None
+    seeds = tuple(reference(seed) for seed in dict.fromkeys(sweep.seeds))
+    operations = [
+        replace(operation, loss=None, seeds=seeds) if isinstance(operation, ir.Backward) else operation
+        for operation in _operations(kept)
+    ]
+    site = trace.records[end].context.site
+    return ir.TapeProgram(
+        operations=(*operations, *(ir.ReadGradient(site, reference(origin)) for origin in origins)),
+        inputs=tuple(dict.fromkeys(origin.storage.number for origin in origins)),
+    )
+
+
+def with_and_without(
+    trace: Trace, sweep: Sweep, origins: tuple[ArrayValue, ...], extra: Launched, dropped: Collection[int] = ()
+) -> ir.TapeProgram | None:
+    """The program up to ``sweep``, with all that the launch ``extra`` needs, which is flagged.
+
+    The records at the places ``dropped`` are another matter.
+    """
+    loss = sweep.backward.loss
+    records = [record for place, record in enumerate(trace.records[: sweep.position + 1]) if place not in dropped]
     if loss is None or sweep.backward.seeds or not any(record is extra for record in records):
         return None
     written = {access.array.storage for access in extra.accesses if access.writes or access.accumulates}
@@ -291,6 +320,9 @@ def _slice(
         elif isinstance(record, Filled):
             if record.array.storage in needed:
                 kept.append(record)
+                if isinstance(record.value, hostvalues.Hosted):
+                    needed |= {array.storage for array in record.value.arrays}
+                    continue
                 origin = contents(record)
                 rows = hostdata.rows_of(record.value) if origin is None else None
                 if rows is not None and not _can_fill(record, rows):
@@ -350,6 +382,8 @@ def _arrays(arguments: tuple[object, ...]) -> list[ArrayValue]:
             found.extend(_arrays(tuple(argument.fields.values())))
         elif isinstance(argument, tuple):
             found.extend(_arrays(argument))
+        elif isinstance(argument, hostvalues.Hosted):
+            found.extend(argument.arrays)
     return found
 
 
@@ -468,6 +502,8 @@ def _shape(shape: tuple[int | Unknown, ...] | None) -> tuple[int | ir.Unknown, .
 
 def argument(value: object, identities: dict[int, int]) -> ir.Argument:
     """A value as a program can hold it."""
+    if isinstance(value, hostvalues.Hosted):
+        return value.value
     if isinstance(value, ArrayValue):
         if value.storage.owner is not None:
             return ir.Unknown(f"gradient of {value.storage.owner.name}")

@@ -199,6 +199,8 @@ class _Script:
                     if part != "None":
                         self.body.append(f"{name}.{field} = {part}")
             return name
+        if "host" in value:
+            raise Unsupported("no script computes what host code computes")
         if "unknown" in value:
             known = self.program._scalars[f"{kernel}.{'.'.join(path)}", index]
             return self.writer.value(path[-1], known, kind)
@@ -221,6 +223,8 @@ class _Script:
 
     def _fill(self, operation: dict[str, Any], position: int) -> None:
         target, value = self._reference(operation["array"]), operation["value"]
+        if "host" in value:
+            raise Unsupported("no script computes what host code computes")
         number, view = operation["array"]["array"], operation["array"]["view"]
         array = self.arrays[number]
         if "unknown" in value and number in self.program.plan["inputs"] and not view:

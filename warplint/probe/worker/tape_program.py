@@ -12,6 +12,7 @@ import warp as wp
 
 from warplint.probe.worker.compat import types
 from warplint.probe.worker.handles import Unsupported
+from warplint.probe.worker.hosting import compute
 from warplint.probe.worker.inputs import Draw, Profile, views
 from warplint.probe.worker.usage import Usage
 
@@ -273,6 +274,9 @@ class _Run:
                     if part is not None:
                         setattr(instance, name, part)
             return instance
+        if "host" in value:
+            number = np.asarray(compute(value["host"], self.contents)).item()
+            return int(number) if kind in (int, wp.int32, wp.int64) else float(number)
         if "unknown" in value:
             return self.chosen(kernel, index, path, kind)
         found = value["value"]
@@ -320,6 +324,13 @@ class _Run:
                 if data is None
                 else data
             )
+        elif "host" in value:
+            data = np.asarray(compute(value["host"], self.contents), dtype=array.numpy().dtype)
+            if data.size != array.numpy().size and self.program._allocations[number]["shape"] is None:
+                # the array is made of this data, and is as large
+                array = wp.array(data, dtype=array.dtype, device=array.device, requires_grad=array.requires_grad)
+                self.arrays[number] = array
+            array.assign(data.reshape(array.numpy().shape))
         elif "unknown" in value:
             rng = np.random.default_rng(self.program.seed * 77 + position)
             host = np.array(array.numpy(), copy=True)
@@ -407,6 +418,10 @@ class _Run:
         if array is None:
             raise Unsupported("the program uses an array before it is allocated")
         return array[_index(value["view"])] if value["view"] else array
+
+    def contents(self, value: dict[str, Any]) -> np.ndarray:
+        """What an array holds now, for host code to compute with."""
+        return np.array(self.reference(value).numpy(), copy=True)
 
     def floats(self, array: Any) -> np.ndarray:
         parts = [np.asarray(data, dtype=np.float64).ravel() for _, data in views(np.asarray(array.numpy()))]
