@@ -41,7 +41,10 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class ArrayRef:
-    """An array of the program, by the number that its ``Allocate`` has; ``view`` is an index expression or empty."""
+    """An array of the program, by the number that its ``Allocate`` has; ``view`` is an index expression or empty.
+
+    ``-1 - number`` is the gradient of the array with that number.
+    """
 
     array: int
     view: str = ""
@@ -154,12 +157,17 @@ class TapeEnd:
 
 @dataclass(frozen=True, slots=True)
 class Backward:
-    """``tape.backward(loss)``; ``seeds`` are arrays whose gradient was set by hand or passed as ``grads``."""
+    """``tape.backward(loss)``; ``seeds`` are arrays whose gradient was set by hand or passed as ``grads``.
+
+    ``given`` are the gradients of the seeds, None for ones; ``held``: the gradients are what the arrays have already.
+    """
 
     site: Location
     tape: int
     loss: ArrayRef | None
     seeds: tuple[ArrayRef, ...] = ()
+    given: tuple[ArrayRef | None, ...] = ()
+    held: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,6 +135,8 @@ class _Writer:
                 "tape": operation.tape,
                 "loss": self.reference(operation.loss),
                 "seeds": [self.reference(seed) for seed in operation.seeds],
+                "given": [self.reference(given) for given in operation.given],
+                "held": operation.held,
             }
         if isinstance(operation, ZeroGradients):
             return {"op": "zero", "tape": operation.tape, "array": self.reference(operation.array)}

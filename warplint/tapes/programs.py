@@ -9,7 +9,7 @@ from warplint.ir import programs as ir
 from warplint.ir.spans import Location
 from warplint.tapes import hostdata, hostvalues
 from warplint.tapes.launches import StructSnapshot
-from warplint.tapes.recorded import Sweep, replaced_gradient
+from warplint.tapes.recorded import Sweep, replaced_gradient, touched
 from warplint.tapes.trace import (
     Allocated,
     BackwardRun,
@@ -126,7 +126,14 @@ def _seeded(
     """As ``gradient``, for sweeps that are given gradients: a program gives them ones, whatever they are."""
     end = sweep.position if read is None else read
     wanted = {sweep.backward.tape, *tapes}
-    kept = _slice(trace.records[: end + 1], sweep.goals, wanted, {origin.storage for origin in origins})
+    inputs = {origin.storage for origin in origins}
+    # What is copied into an input between two sweeps is another place to differentiate at: a program stays at one.
+    records = [
+        record
+        for record in trace.records[: end + 1]
+        if not isinstance(record, Copied) or record.recorded or record.target.storage not in inputs
+    ]
+    kept = _slice(records, sweep.goals, wanted, inputs)
     if kept is None:
         return None
     seeds = tuple(reference(seed) for seed in dict.fromkeys(sweep.seeds))
@@ -139,6 +146,53 @@ def _seeded(
         operations=(*operations, *(ir.ReadGradient(site, reference(origin)) for origin in origins)),
         inputs=tuple(dict.fromkeys(origin.storage.number for origin in origins)),
     )
+
+
+def segments(trace: Trace, sweeps: list[Sweep], last: Sweep, origins: tuple[ArrayValue, ...]) -> ir.TapeProgram | None:
+    """The program up to ``last``, the sweep of the first segment: each of ``sweeps`` before it hands gradients over."""
+    chain = [sweep for sweep in sweeps if sweep.position <= last.position]
+    goals = chain[0].goals
+    if len(goals) != 1 or not origins:
+        return None
+    tapes = {sweep.backward.tape for sweep in chain}
+    given = {
+        array.storage
+        for sweep in chain
+        for array in (*sweep.seeds, *sweep.backward.given)
+        if isinstance(array, ArrayValue)
+    }
+    swept = {storage for sweep in chain for storage in touched(sweep)}
+    kept = _slice(trace.records[: last.position + 1], goals | given, tapes, swept)
+    if kept is None:
+        return None
+    found = _operations(kept)
+    by_site = {(sweep.backward.tape, sweep.backward.context.site): sweep for sweep in chain}
+    operations = [
+        _handing(operation, by_site[operation.tape, operation.site], first=operation.tape == chain[0].backward.tape)
+        if isinstance(operation, ir.Backward)
+        else operation
+        for operation in found
+    ]
+    goal = next(array for array in trace.arrays if array.storage in goals)
+    site = last.backward.context.site
+    return ir.TapeProgram(
+        operations=(*operations, *(ir.ReadGradient(site, reference(origin)) for origin in origins)),
+        inputs=tuple(dict.fromkeys(origin.storage.number for origin in origins)),
+        objective=reference(goal),
+    )
+
+
+def _handing(operation: ir.Backward, sweep: Sweep, first: bool) -> ir.Backward:
+    """A sweep with what it starts from; the first of all starts from ones."""
+    record = sweep.backward
+    if record.loss is not None and not first:
+        return operation
+    if record.seeds and not first:
+        given = tuple(reference(one) if isinstance(one, ArrayValue) else None for one in record.given)
+        return replace(operation, given=given)
+    if record.loss is None and not record.seeds and not first:
+        return replace(operation, held=True)
+    return operation if record.loss is not None else replace(operation, seeds=tuple(map(reference, sweep.seeds)))
 
 
 def with_and_without(
@@ -474,7 +528,9 @@ def _operation(record: Record, identities: dict[int, int]) -> ir.Operation | Non
     if isinstance(record, GradientRead):
         return ir.ReadGradient(site, reference(record.array))
     if isinstance(record, GradientSeeded):
-        return None
+        if not isinstance(record.value, ArrayValue):
+            return None
+        return ir.Copy(site, ir.ArrayRef(-1 - record.array.storage.number), reference(record.value), recorded=False)
     return None
 
 

@@ -121,6 +121,11 @@ class Program:
     def shape(self, operation: dict[str, Any]) -> tuple[int, ...]:
         if operation["shape"] is not None:
             return self.extents(operation["shape"])
+        for pair in self._alike():
+            if operation["array"] in pair:
+                other = self._allocations.get(pair[0] if pair[1] == operation["array"] else pair[1])
+                if other is not None and other["shape"] is not None:
+                    return self.extents(other["shape"])
         use = self._parameters.get(operation["array"])
         return (4,) * (use[2].ndim if use is not None and types.is_array(use[2]) else 1)
 
@@ -216,7 +221,7 @@ class _Run:
         grows = operation["requires_grad"]
         if number in self.flagged:
             grows = True
-        like = self.arrays.get(operation["like"]) if operation["like"] is not None else None
+        like = self.array(operation["like"]) if operation["like"] is not None else None
         if like is not None and not is_input:
             makers = {"zeros_like": wp.zeros_like, "empty_like": wp.zeros_like, "ones_like": wp.ones_like}
             self.arrays[number] = makers.get(source, wp.clone)(like, requires_grad=grows)
@@ -371,6 +376,12 @@ class _Run:
         number = operation["tape"]
         loss = self.reference(operation["loss"]) if operation["loss"] is not None else None
         seeds = [self.reference(seed) for seed in operation["seeds"]]
+        if operation["given"] or operation["held"]:
+            if self.differentiate:
+                pairs = zip(seeds, operation["given"], strict=False)
+                given = {seed: self.given(seed, value) for seed, value in pairs}
+                self.tapes[number].backward(**({} if operation["held"] else {"grads": given}))
+            return
         targets = [loss] if loss is not None else seeds
         if not targets and self.program.plan["objective"] is not None:
             if self.differentiate:
@@ -387,6 +398,10 @@ class _Run:
             tape.backward(loss)
         else:
             tape.backward(grads={target: wp.ones_like(target, requires_grad=False) for target in targets})
+
+    def given(self, seed: Any, value: dict[str, Any] | None) -> Any:
+        """The gradient that a sweep is given for an array."""
+        return wp.ones_like(seed, requires_grad=False) if value is None else self.reference(value)
 
     def zero(self, operation: dict[str, Any], position: int) -> None:
         del position
@@ -413,8 +428,15 @@ class _Run:
             return None
         return np.array(array.grad.numpy(), copy=True)
 
+    def array(self, number: int) -> Any:
+        """An array, or the gradient of one; None where there is none."""
+        if number >= 0:
+            return self.arrays.get(number)
+        owner = self.arrays.get(-1 - number)
+        return None if owner is None else owner.grad
+
     def reference(self, value: dict[str, Any]) -> Any:
-        array = self.arrays.get(value["array"])
+        array = self.array(value["array"])
         if array is None:
             raise Unsupported("the program uses an array before it is allocated")
         return array[_index(value["view"])] if value["view"] else array
