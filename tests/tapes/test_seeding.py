@@ -78,14 +78,17 @@ def test_reports_of_something_else(run: Run, rest: str) -> None:
 
 
 def test_one_number_has_its_own_mean(run: Run) -> None:
-    run(f"""
+    run(
+        f"""
 with tape:
     wp.launch(square, dim=n, inputs=[x, a])
     wp.launch(total, dim=n, inputs=[a, loss])
 loss.grad.fill_(1.0)
 tape.backward()
 print(loss.numpy().mean())
-{USED}""", measured=True)
+{USED}""",
+        measured=True,
+    )
 
 
 def test_nothing_to_start_from(run: Run) -> None:
@@ -169,12 +172,15 @@ def test_what_is_no_housekeeping(run: Run, rest: str) -> None:
 
 
 def test_a_loss_zeroed_before_it_is_computed(run: Run) -> None:
-    run(f"""
+    run(
+        f"""
 with tape:
     wp.launch(fill, dim=1, inputs=[loss])  # ok: WP404
     wp.launch(total, dim=n, inputs=[x, loss])
 tape.backward(loss)
-{USED}""")
+{USED}""",
+        measured=True,
+    )
 
 
 SEGMENTS = """
@@ -183,7 +189,7 @@ def swing(q: wp.array(dtype=float), v: wp.array(dtype=float), p: wp.array(dtype=
           q1: wp.array(dtype=float), v1: wp.array(dtype=float)):
     i = wp.tid()
     q1[i] = q[i] + 0.1 * v[i]
-    v1[i] = v[i] - 0.1 * p[0] * q[i]
+    v1[i] = v[i] - 0.1 * p[i] * q[i]
 
 
 def run(p, q0, v0):
@@ -202,10 +208,12 @@ def run(p, q0, v0):
             wp.launch(swing, dim=n, inputs=[q, v, p, q1, v1])
         SEED
         gq, gv = wp.clone(q.grad), wp.clone(v.grad)
-    return p.grad.numpy()
+    return float(qs[-1].numpy().sum()), p.grad.numpy()
 
 
-run(wp.array([2.0], dtype=float, requires_grad=True), wp.zeros(n, dtype=float), wp.zeros(n, dtype=float))
+reached, slopes = run(x, wp.full(n, 0.5, dtype=float), wp.zeros(n, dtype=float))
+print(reached)
+print(slopes)
 """
 
 
@@ -220,7 +228,8 @@ run(wp.array([2.0], dtype=float, requires_grad=True), wp.zeros(n, dtype=float), 
     ],
 )
 def test_state_between_segments(run: Run, seed: str) -> None:
-    run(SEGMENTS.replace("SEED", seed))
+    found = run(SEGMENTS.replace("SEED", seed), measured=True)
+    assert all(fact.program is not None for fact in found)
 
 
 def test_controls_of_each_segment_are_no_state(run: Run) -> None:

@@ -107,10 +107,20 @@ def test_two_calls_of_one_step(run: Run) -> None:
     "launches",
     [
         ["wp.launch(add, dim=n, inputs=[x, a])"] * 2,  # twice is what is wanted
-        ["wp.launch(square, dim=n, inputs=[x, a])", "wp.copy(x, a)", "wp.launch(square, dim=n, inputs=[x, a])"],
-        ["wp.launch(square, dim=n, inputs=[x, a])", "wp.launch(square, dim=n, inputs=[a, x])"] * 2,
         ["wp.launch(square, dim=n, inputs=[x, a])", "a.zero_()", "wp.launch(square, dim=n, inputs=[x, a])"],
         ["wp.launch(square, dim=2, inputs=[x, a])", "wp.launch(square, dim=n, inputs=[x, a])"],
+    ],
+)
+def test_two_launches_that_are_right(run: Run, launches: list[str]) -> None:
+    marked = [*launches[:-1], f"{launches[-1]}  # ok: WP406"]
+    run(swept(*marked, "wp.launch(total, dim=n, inputs=[a, loss])", before=""), measured=True)
+
+
+@pytest.mark.parametrize(
+    "launches",
+    [
+        ["wp.launch(square, dim=n, inputs=[x, a])", "wp.copy(x, a)", "wp.launch(square, dim=n, inputs=[x, a])"],
+        ["wp.launch(square, dim=n, inputs=[x, a])", "wp.launch(square, dim=n, inputs=[a, x])"] * 2,
         ["wp.launch(combine, dim=n, inputs=[x, x, a])", "wp.launch(combine, dim=n, inputs=[x, b, a])"],
     ],
 )
