@@ -179,6 +179,7 @@ for k in range(2):
         wp.launch(total, dim=n, inputs=[states[3], reached])
     inner.backward(reached)
     if k == 0:
+        inner.zero()
         NEXT
 print(float(reached.numpy()[0]))
 print(x.grad.numpy())
@@ -221,6 +222,7 @@ for k in range(2):
         wp.launch(total, dim=n, inputs=[bodies[-1].q, reached])
     inner.backward(reached)
     if k == 0:
+        inner.zero()
         NEXT
 print(float(reached.numpy()[0]))
 print(x.grad.numpy())
