@@ -16,8 +16,9 @@ WRONG = 5.0e-2
 
 
 def gradient_is_wrong(path: Path) -> bool:
-    """Whether the gradient of ``x`` that the program prints last is wrong: that of the first number that it prints, and of
-    the sum of ``loss`` at its end where it prints none.
+    """Whether the gradient of ``x`` that the program prints last is wrong.
+
+    It is that of the first number that the program prints, or of the sum of ``loss`` at its end if it prints none.
 
     Raises AssertionError if the loss does not depend on ``x``, as then nothing could be seen.
     """
