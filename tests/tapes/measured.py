@@ -16,7 +16,9 @@ WRONG = 5.0e-2
 
 
 def gradient_is_wrong(path: Path) -> bool:
-    """Whether the gradient of ``x`` that the program prints last is not that of the sum of ``loss`` at its end.
+    """Whether the gradient of ``x`` that the program prints last is wrong.
+
+    It is that of the first number that the program prints, or of the sum of ``loss`` at its end if it prints none.
 
     Raises AssertionError if the loss does not depend on ``x``, as then nothing could be seen.
     """
@@ -43,16 +45,20 @@ def _run(path: Path, text: str, start: tuple[float, ...]) -> tuple[float, list[n
     moved = path.with_name("measured_program.py")
     moved.write_text(text.replace(INPUT, INPUT.replace("np.ones(n)", f"np.array({start!r})")), encoding="utf-8")
     printed: list[np.ndarray] = []
+    numbers: list[float] = []
     spec = importlib.util.spec_from_file_location("measured_program", moved)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    vars(module)["print"] = lambda *values: printed.extend(
-        np.array(value, copy=True) for value in values if isinstance(value, np.ndarray)
-    )
+
+    def keep(*values: object) -> None:
+        printed.extend(np.array(value, copy=True) for value in values if isinstance(value, np.ndarray))
+        numbers.extend(float(value) for value in values if isinstance(value, (float, np.floating)))
+
+    vars(module)["print"] = keep
     sys.modules[spec.name] = module
     try:
         with wp.ScopedDevice("cpu"):
             spec.loader.exec_module(module)
-        return float(np.sum(module.loss.numpy())), printed
+        return numbers[0] if numbers else float(np.sum(module.loss.numpy())), printed
     finally:
         del sys.modules[spec.name]

@@ -92,6 +92,21 @@ def test_memory_without_contents(run: Run, allocation: str, launch: str) -> None
     run(f"c = {allocation}\n" + swept(f"wp.launch({launch})  # expect: WP710", SUM))
 
 
+def test_memory_without_contents_in_the_first_round(run: Run) -> None:
+    (fact,) = run("""
+        c = wp.empty_like(x)
+        with tape:
+            for _ in range(3):
+                d = wp.empty_like(x)
+                wp.launch(square, dim=n, inputs=[c, d])  # expect: WP710
+                c = d
+            wp.launch(total, dim=n, inputs=[c, loss])
+        tape.backward(loss)
+        print(x.grad.numpy())
+    """)
+    assert fact.program is not None and fact.attributes["array"] == "c"
+
+
 @pytest.mark.parametrize(
     "lines",
     [
@@ -144,6 +159,18 @@ with tape:
 def test_what_a_check_of_a_tape_skips(run: Run, launch: str, why: str) -> None:
     (fact,) = run(f"{CHECKS}    {launch}\nwp.autograd.gradcheck_tape(tape)  # expect: WP704\n")
     assert why in str(fact.attributes["why"])
+
+
+def test_a_check_in_a_test_that_opens_no_tape(run: Run) -> None:
+    run("""
+        import unittest
+
+        class TestMove(unittest.TestCase):
+            def test_gradient(self):
+                state, after = State(), State()
+                state.q = wp.zeros(n, dtype=float, requires_grad=True)
+                self.assertTrue(wp.autograd.gradcheck(move, n, [state, x], [after]))  # expect: WP704
+    """)
 
 
 def test_a_check_of_a_kernel_with_a_struct(run: Run) -> None:

@@ -308,3 +308,47 @@ def test_host_data_that_is_changed_and_no_adjoint_reads(run: Run, host: str) -> 
         later *= 2.0
         print(x.grad.numpy())
     """)
+
+
+SLICES = """
+whole = wp.full(2 * n, 1.0, dtype=float)
+with tape:
+    wp.launch(weigh, dim=n, inputs=[x, whole[:n], a])
+    wp.launch(total, dim=n, inputs=[a, loss])
+wp.launch(square, dim=2, inputs=[two, whole[SLICE]])
+tape.backward(loss)
+print(x.grad.numpy())
+"""
+WEIGH = """
+@wp.kernel
+def weigh(x: wp.array(dtype=float), w: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[i] * w[i]
+
+two = wp.full(2, 2.0, dtype=float)
+"""
+
+
+@pytest.mark.parametrize("part", ["1:3", "2:4", ":2", "0:2"])
+def test_slices_that_overlap(run: Run, part: str) -> None:
+    run(WEIGH + SLICES.replace("SLICE", part).replace("]])\ntape", "]])  # expect: WP205\ntape"), measured=True)
+
+
+@pytest.mark.parametrize("part", ["3:5", "n:", "4:6"])
+def test_slices_that_lie_apart(run: Run, part: str) -> None:
+    run(WEIGH + SLICES.replace("SLICE", part).replace("]])\ntape", "]])  # ok: WP205\ntape"), measured=True)
+
+
+def test_what_is_lost_is_told_once(run: Run) -> None:
+    run(
+        """
+with tape:
+    for _ in range(2):
+        b.zero_()  # expect: WP203
+        wp.launch(add, dim=n, inputs=[x, b])  # ok: WP201
+        wp.launch(square, dim=n, inputs=[b, a])
+        wp.launch(total, dim=n, inputs=[a, loss])
+tape.backward(loss)
+print(x.grad.numpy())
+"""
+    )

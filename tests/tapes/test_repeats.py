@@ -243,3 +243,84 @@ def test_tape_that_is_entered_again_for_another_loss(run: Run) -> None:
             print(x.grad.numpy())
             tape.zero()
     """)
+
+
+SEEDED = """
+with tape:
+    wp.launch(square, dim=n, inputs=[x, a])
+rows = []
+for r in range(2):
+    seed = np.zeros(n, dtype=np.float32)
+    seed[r] = 1.0
+    tape.backward(grads={a: wp.array(seed, dtype=float)})MARK
+    rows.append(x.grad.numpy().copy())ZERO
+print(float(a.numpy()[1]))
+print(rows[1])
+"""
+
+
+def test_sweeps_with_seeds_of_their_own_add_up(run: Run) -> None:
+    program = SEEDED.replace("MARK", "  # expect: WP411").replace("ZERO", "")
+    (fact,) = run(program, measured=True)
+    assert fact.program is not None
+
+
+def test_sweeps_with_seeds_of_their_own_that_are_zeroed(run: Run) -> None:
+    run(SEEDED.replace("MARK", "  # ok: WP411").replace("ZERO", "\n    tape.zero()"), measured=True)
+
+
+def test_sweeps_with_seeds_whose_sum_is_wanted(run: Run) -> None:
+    run(
+        """
+with tape:
+    wp.launch(square, dim=n, inputs=[x, a])
+for r in range(2):
+    seed = np.zeros(n, dtype=np.float32)
+    seed[r] = 1.0
+    tape.backward(grads={a: wp.array(seed, dtype=float)})  # ok: WP411
+print(float(a.numpy()[0] + a.numpy()[1]))
+print(x.grad.numpy())
+""",
+        measured=True,
+    )
+
+
+TORCH = """
+import torch
+
+class Buffers:
+    def __init__(self):
+        self.x = wp.zeros(n, dtype=float, requires_grad=True)
+        self.y = wp.zeros(n, dtype=float, requires_grad=True)
+
+class Layer(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, given, buffers):
+        ctx.buffers = buffers
+        wp.copy(buffers.x, wp.from_torch(given.detach()))
+        buffers.tape = wp.Tape()
+        with buffers.tape:
+            wp.launch(square, dim=n, inputs=[buffers.x, buffers.y])
+        return wp.to_torch(buffers.y).clone()
+
+    @staticmethod
+    def backward(ctx, adj):
+        buffers = ctx.buffers
+        buffers.tape.backward(grads={buffers.y: wp.from_torch(adj)})MARK
+        found = wp.to_torch(buffers.x.grad).clone()ZERO
+        return found, None
+
+buffers = Buffers()
+weights = torch.nn.Parameter(torch.ones(n))
+for _ in range(3):
+    Layer.apply(weights, buffers).sum().backward()
+"""
+
+
+def test_buffers_that_a_torch_function_keeps(run: Run) -> None:
+    (fact,) = run(TORCH.replace("MARK", "  # expect: WP402").replace("ZERO", ""))
+    assert fact.program is not None
+
+
+def test_buffers_that_a_torch_function_empties(run: Run) -> None:
+    run(TORCH.replace("MARK", "  # ok: WP402").replace("ZERO", "\n        buffers.x.grad.zero_()"))

@@ -11,7 +11,7 @@ from judged import judge
 
 from warplint.ir.facts import Fact
 
-Run = Callable[[str], list[Fact]]
+Run = Callable[..., list[Fact]]
 
 
 @pytest.fixture
@@ -36,20 +36,21 @@ print(x.grad.numpy())
     "report", ["a.numpy().mean()", "np.mean(a.numpy())", "a.numpy().sum() / n", "0.5 * np.sum(a.numpy())"]
 )
 def test_ones_for_what_is_reported_as_a_mean(run: Run, seed: str, report: str) -> None:
-    (fact,) = run(f"{ERROR}{seed}\ntape.backward()  # expect: WP407\nprint({report}){USED}")
+    (fact,) = run(f"{ERROR}{seed}\ntape.backward()  # expect: WP407\nprint({report}){USED}", measured=True)
+    assert fact.program is not None
     assert fact.attributes["array"] == "a" and fact.attributes["input"] == "x"
 
 
 def test_a_report_that_is_scaled_in_place(run: Run) -> None:
     report = "size = a.numpy().sum()\nsize /= n\nprint(size)"
-    run(f"{ERROR}a.grad.fill_(1.0)\ntape.backward()  # expect: WP407\n{report}{USED}")
+    run(f"{ERROR}a.grad.fill_(1.0)\ntape.backward()  # expect: WP407\n{report}{USED}", measured=True)
 
 
 @pytest.mark.parametrize(
     "ones", ["wp.ones_like(a)", "wp.full(n, 1.0, dtype=float)", "wp.array(np.ones(n), dtype=float)"]
 )
 def test_ones_as_an_argument(run: Run, ones: str) -> None:
-    run(f"{ERROR}tape.backward(grads={{a: {ones}}})  # expect: WP407\nprint(a.numpy().mean()){USED}")
+    run(f"{ERROR}tape.backward(grads={{a: {ones}}})  # expect: WP407\nprint(a.numpy().mean()){USED}", measured=True)
 
 
 @pytest.mark.parametrize(
@@ -58,24 +59,36 @@ def test_ones_as_an_argument(run: Run, ones: str) -> None:
         "a.grad.fill_(1.0 / n)\ntape.backward()\nprint(a.numpy().mean())\nprint(x.grad.numpy())",
         "a.grad.fill_(1.0)\ntape.backward()\nprint(a.numpy().sum())\nprint(x.grad.numpy())",
         "a.grad.fill_(1.0)\ntape.backward()\nprint(a.numpy().mean())\nprint(x.grad.numpy() / n)",
+    ],
+)
+def test_seeds_that_match(run: Run, rest: str) -> None:
+    run(ERROR + rest.replace("tape.backward()", "tape.backward()  # ok: WP407"), measured=True)
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
         "a.grad.fill_(1.0)\ntape.backward()\nprint(a.numpy() * 255)\nprint(x.grad.numpy())",  # elements, to look at
         "a.grad.fill_(1.0)\ntape.backward()\nprint(x.numpy().mean())\nprint(x.grad.numpy())",  # of something else
         "a.grad.assign(np.random.rand(n))\ntape.backward()\nprint(a.numpy().mean())\nprint(x.grad.numpy())",
     ],
 )
-def test_seeds_that_match(run: Run, rest: str) -> None:
+def test_reports_of_something_else(run: Run, rest: str) -> None:
     run(ERROR + rest.replace("tape.backward()", "tape.backward()  # ok: WP407"))
 
 
 def test_one_number_has_its_own_mean(run: Run) -> None:
-    run(f"""
+    run(
+        f"""
 with tape:
     wp.launch(square, dim=n, inputs=[x, a])
     wp.launch(total, dim=n, inputs=[a, loss])
 loss.grad.fill_(1.0)
 tape.backward()
 print(loss.numpy().mean())
-{USED}""")
+{USED}""",
+        measured=True,
+    )
 
 
 def test_nothing_to_start_from(run: Run) -> None:
@@ -159,12 +172,15 @@ def test_what_is_no_housekeeping(run: Run, rest: str) -> None:
 
 
 def test_a_loss_zeroed_before_it_is_computed(run: Run) -> None:
-    run(f"""
+    run(
+        f"""
 with tape:
     wp.launch(fill, dim=1, inputs=[loss])  # ok: WP404
     wp.launch(total, dim=n, inputs=[x, loss])
 tape.backward(loss)
-{USED}""")
+{USED}""",
+        measured=True,
+    )
 
 
 SEGMENTS = """
@@ -173,7 +189,7 @@ def swing(q: wp.array(dtype=float), v: wp.array(dtype=float), p: wp.array(dtype=
           q1: wp.array(dtype=float), v1: wp.array(dtype=float)):
     i = wp.tid()
     q1[i] = q[i] + 0.1 * v[i]
-    v1[i] = v[i] - 0.1 * p[0] * q[i]
+    v1[i] = v[i] - 0.1 * p[i] * q[i]
 
 
 def run(p, q0, v0):
@@ -192,10 +208,12 @@ def run(p, q0, v0):
             wp.launch(swing, dim=n, inputs=[q, v, p, q1, v1])
         SEED
         gq, gv = wp.clone(q.grad), wp.clone(v.grad)
-    return p.grad.numpy()
+    return float(qs[-1].numpy().sum()), p.grad.numpy()
 
 
-run(wp.array([2.0], dtype=float, requires_grad=True), wp.zeros(n, dtype=float), wp.zeros(n, dtype=float))
+reached, slopes = run(x, wp.full(n, 0.5, dtype=float), wp.zeros(n, dtype=float))
+print(reached)
+print(slopes)
 """
 
 
@@ -210,7 +228,8 @@ run(wp.array([2.0], dtype=float, requires_grad=True), wp.zeros(n, dtype=float), 
     ],
 )
 def test_state_between_segments(run: Run, seed: str) -> None:
-    run(SEGMENTS.replace("SEED", seed))
+    found = run(SEGMENTS.replace("SEED", seed), measured=True)
+    assert all(fact.program is not None for fact in found)
 
 
 def test_controls_of_each_segment_are_no_state(run: Run) -> None:

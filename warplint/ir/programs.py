@@ -41,7 +41,10 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class ArrayRef:
-    """An array of the program, by the number that its ``Allocate`` has; ``view`` is an index expression or empty."""
+    """An array of the program, by the number that its ``Allocate`` has; ``view`` is an index expression or empty.
+
+    ``-1 - number`` is the gradient of the array with that number.
+    """
 
     array: int
     view: str = ""
@@ -57,8 +60,18 @@ class StructValue:
     identity: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class HostValue:
+    """What host code computes: ``function`` (an operator, ``[]``, ``list``, or the name of a function of numpy) of
+    numbers and of what arrays hold where the value is used."""
+
+    function: str
+    parts: tuple[HostPart, ...]
+
+
+HostPart = Union[int, float, ArrayRef, HostValue]
 Scalar = Union[int, float, bool, str, None, tuple[object, ...]]
-Argument = Union[Scalar, ArrayRef, StructValue, DefinitionRef, Unknown]
+Argument = Union[Scalar, ArrayRef, StructValue, DefinitionRef, Unknown, HostValue]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +157,17 @@ class TapeEnd:
 
 @dataclass(frozen=True, slots=True)
 class Backward:
-    """``tape.backward(loss)``; ``seeds`` are arrays whose gradient was set by hand or passed as ``grads``."""
+    """``tape.backward(loss)``; ``seeds`` are arrays whose gradient was set by hand or passed as ``grads``.
+
+    ``given`` are the gradients of the seeds, None for ones; ``held``: the gradients are what the arrays have already.
+    """
 
     site: Location
     tape: int
     loss: ArrayRef | None
     seeds: tuple[ArrayRef, ...] = ()
+    given: tuple[ArrayRef | None, ...] = ()
+    held: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,12 +192,24 @@ Operation = Union[Allocate, Launch, Copy, Compute, Fill, TapeBegin, TapeEnd, Bac
 #: What a probe compares. ``gradient``: the tape's gradient against finite differences of the objective.
 #: ``horizon``: the gradient summed over per-window tapes against finite differences of the whole horizon.
 #: ``chain``: the gradient with the program as it is and with ``flagged`` allocations given ``requires_grad=True``.
+#: ``recording``: the gradient with the program as it is and without the ``flagged`` launches. ``contents``: whether the
+#: result depends on what the ``inputs`` hold, which nothing wrote.
 #: ``finite-adjoint``: whether the gradient is finite where the result is. ``zero-adjoint``: an input moves the result,
 #: and the tape says that it does not. ``replay``: whether ``backward()`` changes what arrays hold. ``compile``: whether
 #: Warp refuses the definitions. ``answer``: what one small launch says to the program's question. ``order``: whether
 #: the result depends on the order in which the threads run.
 Check = Literal[
-    "gradient", "finite-adjoint", "zero-adjoint", "replay", "horizon", "chain", "compile", "answer", "order"
+    "gradient",
+    "finite-adjoint",
+    "zero-adjoint",
+    "replay",
+    "horizon",
+    "chain",
+    "recording",
+    "contents",
+    "compile",
+    "answer",
+    "order",
 ]
 
 
@@ -204,13 +234,17 @@ class TapeProgram:
     """The operations of a host program, in the order they run.
 
     ``inputs`` are the arrays to differentiate with respect to, ``objective`` the array whose sum is differentiated
-    (the last loss when None), ``flagged`` the allocation numbers that the finding is about.
+    (the last loss when None), ``flagged`` what the finding is about: the numbers of allocations, or of launches in
+    their order (check ``recording``). ``factor`` is what host code multiplies that sum by, after it has taken ``means``
+    of it.
     """
 
     operations: tuple[Operation, ...]
     inputs: tuple[int, ...]
     objective: ArrayRef | None = None
     flagged: tuple[int, ...] = ()
+    factor: float = 1.0
+    means: int = 0
 
 
 Program = Union[KernelProgram, TapeProgram]

@@ -6,6 +6,7 @@ The table comes from ``tools/builtins.py``. Kept by hand is only what cannot be 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any

@@ -12,7 +12,7 @@ from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.rows import rows
 from warplint.kernels.summary import RESULT, Summary
 from warplint.kernels.touched import elements, finds, reaches
-from warplint.kernels.trace import Trace
+from warplint.kernels.trace import Operation, Trace
 from warplint.kernels.types import NONE, UNKNOWN_TYPE, Type
 from warplint.source.project import Definition
 
@@ -254,17 +254,24 @@ class _Summariser:
             if operation.name in ("tile_store",):
                 seen.writes = True
                 self.writes = True
-                value = operation.operands[-1]
-                self.stored[path] = self.stored.get(path, 0) | self.flows[value]
+                self.stored[path] = self.stored.get(path, 0) | self._given(operation, operand)
             elif operation.name in ("tile_atomic_add", "tile_scatter_add"):
                 seen.accumulates = True
                 self.writes = True
-                self.stored[path] = self.stored.get(path, 0) | self.flows[operation.operands[-1]]
+                self.stored[path] = self.stored.get(path, 0) | self._given(operation, operand)
             elif operation.name.startswith("tile_load"):
                 seen.reads = True
                 self.flows[index] |= self.paths.bit(path)
             elif operation.name not in ("len",):
                 seen.reads = True
+
+    def _given(self, operation: Operation, target: int) -> int:
+        """What flows into the array that a tile is stored to; the tile may stand before or after its offset."""
+        found = 0
+        for operand in operation.operands:
+            if operand != target:
+                found |= self.flows[operand]
+        return found
 
     def _store(self, index: int) -> None:
         operation = self.trace.operations[index]

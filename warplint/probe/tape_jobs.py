@@ -15,6 +15,8 @@ from warplint.ir.programs import (
     Copy,
     DefinitionRef,
     Fill,
+    HostPart,
+    HostValue,
     Launch,
     Operation,
     ReadGradient,
@@ -47,6 +49,8 @@ def tape_job(program: TapeProgram, check: Check, project: Project, options: Prob
         "inputs": list(program.inputs),
         "objective": writer.reference(program.objective),
         "flagged": list(program.flagged),
+        "factor": program.factor,
+        "means": program.means,
     }
     made = writer.slicer.finish()
     return Job(made.text, None, json.dumps(plan | admitted(made, options)), bool(made.folders))
@@ -74,6 +78,8 @@ class _Writer:
         if isinstance(value, StructValue):
             fields = {name: self.argument(field) for name, field in value.fields.items()}
             return {"struct": self.definition(value.struct), "fields": fields, "identity": value.identity}
+        if isinstance(value, HostValue):
+            return {"host": _host(value)}
         if isinstance(value, Unknown):
             return {"unknown": value.hint}
         if isinstance(value, DefinitionRef):
@@ -129,11 +135,20 @@ class _Writer:
                 "tape": operation.tape,
                 "loss": self.reference(operation.loss),
                 "seeds": [self.reference(seed) for seed in operation.seeds],
+                "given": [self.reference(given) for given in operation.given],
+                "held": operation.held,
             }
         if isinstance(operation, ZeroGradients):
             return {"op": "zero", "tape": operation.tape, "array": self.reference(operation.array)}
         assert isinstance(operation, ReadGradient)
         return {"op": "read", "array": self.reference(operation.array)}
+
+
+def _host(part: HostPart) -> object:
+    """A number as it is, an array as a reference, a call as its name and a list of parts."""
+    if isinstance(part, HostValue):
+        return [part.function, *(_host(inner) for inner in part.parts)]
+    return {"array": part.array, "view": part.view} if isinstance(part, ArrayRef) else part
 
 
 def _shape(shape: tuple[int | Unknown, ...] | None) -> list[int | None] | None:

@@ -105,6 +105,8 @@ PROBES = {
     "replay": "Arrays are read before and after `backward()`.",
     "horizon": "The sum of the windows' gradients is compared with finite differences over the whole horizon.",
     "chain": "The gradient is taken with the program as it is and with the flagged arrays differentiable.",
+    "recording": "The gradient is taken with the program as it is and without the flagged launch on the tape.",
+    "contents": "The program is run with different contents in the memory that nothing has written to.",
     "compile": "Warp is asked to compile the code.",
     "answer": "A small launch on the CPU device shows what happens.",
     "order": "The threads of a launch are run in order, in reverse, and one at a time.",

@@ -49,10 +49,13 @@ class Activity:
 Ways = Callable[[Union[Launched, Copied]], tuple[tuple[ArrayValue, ArrayValue], ...]]
 
 
-def activity(trace: Trace, sweep: Sweep, ways: Ways = carried, since: int | None = None) -> Activity:
+def activity(
+    trace: Trace, sweep: Sweep, ways: Ways = carried, since: int | None = None, all_inputs: bool = False
+) -> Activity:
     """The activity of one sweep; empty where its goals may have no gradient.
 
     Gradients that are read after ``since``, a place in the trace, are wanted: after the sweep where none is given.
+    With ``all_inputs`` those that nobody reads are, too.
     """
     flags = sweep.backward.flags
     goals = [*sweep.seeds, *([sweep.backward.loss] if sweep.backward.loss is not None else [])]
@@ -77,7 +80,7 @@ def activity(trace: Trace, sweep: Sweep, ways: Ways = carried, since: int | None
                 continue
             known = origins.get(source.storage, ())
             fresh = source.storage not in written and flags.get(id(source)) is True
-            if fresh and (not wanted or source.storage in wanted):
+            if fresh and (all_inputs or not wanted or source.storage in wanted):
                 known = (source,)
             if known and flags.get(id(source)) is not False and flags.get(id(target)) is not False:
                 found.append(Edge(source, target, known))

@@ -11,12 +11,12 @@ from warplint.source.project import Definition, Module, ModuleRef, Project
 from warplint.source.regions import Region
 from warplint.tapes.memo import ModuleMemo
 
-_TAPE = re.compile(r"\bTape\s*\(")
+_TAPE = re.compile(r"\b(?:Tape|gradcheck)\s*\(")
 _CALLED = re.compile(r"([^\W\d]\w*)\s*\(")
 _BASES = re.compile(r"^class\s+\w+\s*\(([^()]*)\)", re.MULTILINE)
 _WORD = re.compile(r"[^\W\d]\w*")
 _DEFINED = re.compile(r"\bdef\s+(\w+)")
-_OPENS = re.compile(r"Tape$|^backward$")
+_OPENS = re.compile(r"Tape$|^backward$|^gradcheck$")
 
 
 #: Of so few modules, those that are imported may not be loaded yet.
@@ -24,7 +24,7 @@ _FEW = 60
 
 
 def _has_tape(module: Module) -> bool:
-    return "Tape" in module.text and _TAPE.search(module.text) is not None
+    return ("Tape" in module.text or "gradcheck" in module.text) and _TAPE.search(module.text) is not None
 
 
 #: Whether a module opens tapes itself.

@@ -48,7 +48,7 @@ def enter(machine: Machine, value: Value, site: Location) -> Entered:
     """``with value``."""
     tape = tape_of(machine, value)
     if tape is not None:
-        machine.recorder.begin_tape(tape, site)
+        machine.recorder.begin_tape(tape, site, machine.instances)
         return Entered(tape, tape)
     if isinstance(value, ContextValue):
         return Entered(value.result, None)

@@ -125,6 +125,5 @@ def _fact(trace: Trace, sweep: Sweep, first: Operation, second: Operation, origi
         "array": plain_name(stored[0]),
         "retained": any(array.storage.retains for array in stored),
     }
-    # Without a retained gradient the gradient is right, on Warp 1.13 and later.
-    program = programs.gradient(trace, sweep, origins) if attributes["retained"] else None
+    program = programs.with_and_without(trace, sweep, origins, record)
     return Fact("duplicate-launch", place.site, attributes, labels, place.definition, "taped", program)

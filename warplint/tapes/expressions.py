@@ -225,7 +225,7 @@ def _binary(node: ir.Binary, path: Path) -> Code:
             if value.__class__ is Unknown and "gradient" in value.children:
                 hostdata.note_use(machine, value, site)
         if scales and result.__class__ is Unknown:
-            hostdata.note_multiple(machine, left, right, site)
+            hostdata.note_multiple(machine, operator, left, right, site)
         return result
 
     return run

@@ -79,7 +79,7 @@ def numpy_call(
             return Unknown(name)
     result = Unknown(f"numpy.{name}", (("result", name), *args), sources)
     if name in ("mean", "average", "sum") and args:
-        note_mean(machine, name, sources, site)
+        note_mean(machine, name, first, sources, site)
     shape: tuple[int | Unknown, ...] | None = None
     if name in ("zeros", "ones", "empty", "full"):
         shape = shape_of(first)
@@ -100,6 +100,11 @@ def numpy_call(
             for known in ("values", "contents"):
                 if known in first.children:
                     result.children[known] = first.children[known]
+    elif name == "reshape" and len(args) == 2 and isinstance(first, Unknown):
+        shape_result(machine, first, name, args[1:], keywords, result)
+    elif name in ("zeros_like", "ones_like", "empty_like", "full_like") and isinstance(first, Unknown):
+        extents = first.children.get(("attr", "shape"))
+        shape = shape_of(extents) if isinstance(extents, tuple) else None
     elif name in ("arange", "linspace"):
         count = first if name == "arange" and len(args) == 1 else args[2] if len(args) > 2 else keywords.get("num")
         shape = shape_of(count) if isinstance(count, (int, Unknown)) else None
@@ -212,10 +217,37 @@ def rows_of(data: Value) -> dict[int | None, RowOf | float] | None:
     return rows if isinstance(rows, dict) else None
 
 
-def note_mean(machine: Machine, name: str, sources: frozenset[Storage], site: Location) -> None:
+def note_mean(machine: Machine, name: str, data: Value, sources: frozenset[Storage], site: Location) -> None:
     """A reduction called ``name`` of host data that came from arrays."""
     if sources and name in ("mean", "average"):
-        machine.recorder.scaled(sources, "mean", site)
+        known = _multiple(data)
+        machine.recorder.scaled(sources, "mean", site, None if known is None else (known[0], known[1] + 1))
+
+
+def _multiple(value: Value, depth: int = 12) -> tuple[float, int] | None:
+    """The factor, and the number of means, by which host data is a multiple of what one array holds, or of its sum.
+
+    None where it is something else.
+    """
+    if not isinstance(value, Unknown) or not depth:
+        return None
+    if isinstance(value.children.get("contents"), ArrayValue):
+        return (1.0, 0)
+    if value.origin is None:
+        return None
+    head, parts = value.origin[0], value.origin[1:]
+    name = head[1] if isinstance(head, tuple) and head[0] == "result" else head
+    if name in ("*", "/") and len(parts) == 2:
+        for one, other in ((parts[0], parts[1]), (parts[1], parts[0]) if name == "*" else (None, None)):
+            known = _multiple(one, depth - 1)  # type: ignore[arg-type]
+            if known is not None and isinstance(other, (int, float)) and other:
+                return (known[0] * other if name == "*" else known[0] / other, known[1])
+        return None
+    if head == ("item", 0) or name in ("sum", "mean", "average", "float", "item", "copy", "astype", "array", "asarray"):
+        inner = [part for part in parts if isinstance(part, Unknown)]
+        known = _multiple(inner[0], depth - 1) if len(inner) == 1 else None
+        return None if known is None else (known[0], known[1] + (name in ("mean", "average")))
+    return None
 
 
 def note_change(machine: Machine, data: Value, site: Location) -> None:
@@ -225,7 +257,7 @@ def note_change(machine: Machine, data: Value, site: Location) -> None:
         machine.recorder.view_changed(array, site)
 
 
-def note_multiple(machine: Machine, left: Value, right: Value, site: Location) -> None:
+def note_multiple(machine: Machine, operator: str, left: Value, right: Value, site: Location) -> None:
     """A product or quotient, one side of which is computed from what arrays hold.
 
     Of contents as such this may be anything; of one number it is another scale. Gradients are noted in any case.
@@ -234,8 +266,14 @@ def note_multiple(machine: Machine, left: Value, right: Value, site: Location) -
         if not isinstance(value, Unknown) or not value.sources or (isinstance(other, Unknown) and other.sources):
             continue
         number = _is_number(value)
+        known = _multiple(value)
+        if known is not None and isinstance(other, (int, float)) and other:
+            by = 1.0 / other if operator == "/" else float(other)
+            known = (known[0] * by, known[1]) if value is left or operator == "*" else None
+        else:
+            known = None
         machine.recorder.scaled(
-            frozenset(source for source in value.sources if number or source.owner is not None), "scaled", site
+            frozenset(source for source in value.sources if number or source.owner is not None), "scaled", site, known
         )
 
 

@@ -11,12 +11,12 @@ from warplint.tapes.trace import Context, Launched
 from warplint.tapes.values import ArrayValue, Storage, Unknown
 
 #: Operators and functions of host code through which a gradient would go on.
-_SMOOTH = frozenset(("+", "-", "*", "/", "**", "unary -", "unary +", "float", "item"))
+_SMOOTH = frozenset(("+", "-", "*", "/", "**", "unary -", "unary +", "float", "item", "min", "max", "abs"))
 _SMOOTH_RESULTS = frozenset(
     (
         *("item", "list", "tolist", "copy", "astype", "reshape", "flatten", "ravel", "squeeze", "array", "asarray"),
         *("sum", "mean", "average", "dot", "linalg.norm", "sqrt", "square", "exp", "log", "tanh", "sin", "cos"),
-        *("float32", "float64"),
+        *("float32", "float64", "minimum", "maximum", "clip", "abs", "absolute", "min", "max"),
     )
 )
 

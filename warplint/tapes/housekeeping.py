@@ -7,9 +7,11 @@ from dataclasses import replace
 from typing import Literal
 
 from warplint.ir.facts import Fact, Label
+from warplint.ir.programs import TapeProgram
 from warplint.ir.spans import Location
+from warplint.tapes import programs
 from warplint.tapes.active import activity
-from warplint.tapes.recorded import Operation, Sweep, edges, written
+from warplint.tapes.recorded import Sweep, edges, written
 from warplint.tapes.stories import called_from, launch_name, name_of, plain_name
 from warplint.tapes.trace import Launched, TapeEnded, Trace
 from warplint.tapes.values import ArrayValue, Storage
@@ -31,7 +33,8 @@ def facts(trace: Trace, sweeps: list[Sweep], told: set[Location]) -> Iterator[Fa
             continue
         # What comes after the loss may erase it: what it depends on is asked without that.
         rest = tuple(operation for operation in sweep.operations if operation[0] <= last)
-        if not activity(trace, replace(sweep, operations=rest)).inputs:
+        inputs = activity(trace, replace(sweep, operations=rest)).inputs
+        if not inputs:
             continue
         before = {storage for position, record in sweep.operations if position <= last for storage in _used(record)}
         after = _after(trace, sweep, last)
@@ -42,7 +45,8 @@ def facts(trace: Trace, sweeps: list[Sweep], told: set[Location]) -> Iterator[Fa
                 continue
             purpose = _purpose(record, before)
             if purpose is not None and record.context.site not in told:
-                yield _fact(sweep, (position, record), purpose)
+                others = [at for at, _ in after if at != position]
+                yield _fact(sweep, record, purpose, programs.with_and_without(trace, sweep, inputs, record, others))
 
 
 def _completed(sweep: Sweep, loss: ArrayValue) -> int | None:
@@ -93,9 +97,8 @@ def _read(record: Launched) -> set[Storage]:
     return {access.array.storage for access in record.accesses if access.reads}
 
 
-def _fact(sweep: Sweep, operation: Operation, purpose: Purpose) -> Fact:
-    record = operation[1]
-    assert isinstance(record, Launched) and sweep.backward.loss is not None
+def _fact(sweep: Sweep, record: Launched, purpose: Purpose, program: TapeProgram | None) -> Fact:
+    assert sweep.backward.loss is not None
     target: ArrayValue = next(access.array for access in record.accesses if access.writes or access.accumulates)
     what = {
         "step": f"changes {name_of(target)} by its gradient",
@@ -115,4 +118,4 @@ def _fact(sweep: Sweep, operation: Operation, purpose: Purpose) -> Fact:
         "loss": plain_name(sweep.backward.loss),
         "erases": target.storage is sweep.backward.loss.storage,
     }
-    return Fact("housekeeping-on-tape", place.site, attributes, labels, place.definition, "taped")
+    return Fact("housekeeping-on-tape", place.site, attributes, labels, place.definition, "taped", program)

@@ -260,10 +260,10 @@ def _as_a_number(trace: Trace, sweep: Sweep, active: Activity) -> Iterator[Fact]
         if not origins and source in active.wanted:
             origins = _input(trace, sweep, active, source)
         if origins:
-            yield _by_number(sweep, found, origins)
+            yield _by_number(trace, sweep, found, origins)
 
 
-def _by_number(sweep: Sweep, found: hostnumbers.HostNumber, origins: Origins) -> Fact:
+def _by_number(trace: Trace, sweep: Sweep, found: hostnumbers.HostNumber, origins: Origins) -> Fact:
     place = found.context
     launch, name = launch_name(found.launch), name_of(found.array)
     labels = (
@@ -273,7 +273,8 @@ def _by_number(sweep: Sweep, found: hostnumbers.HostNumber, origins: Origins) ->
         Label(sweep.backward.context.site, "the reverse sweep brings no gradient back through a number"),
     )
     attributes = {"array": found.parameter, "source": plain_name(found.array), "input": plain_name(origins[0])}
-    return Fact("host-round-trip", place.site, attributes, labels, place.definition, "taped")
+    program = programs.gradient(trace, sweep, origins, hosted=True)
+    return Fact("host-round-trip", place.site, attributes, labels, place.definition, "taped", program)
 
 
 def _opened(trace: Trace, sweep: Sweep) -> int:
@@ -315,5 +316,5 @@ def _round_trip(trace: Trace, sweep: Sweep, record: Filled, source: Storage, ori
     )
     attributes = {"array": plain_name(record.array), "source": name, "input": plain_name(origins[0])}
     direct = programs.contents(record) is not None
-    program = programs.gradient(trace, sweep, origins) if direct else None
+    program = programs.gradient(trace, sweep, origins, hosted=not direct)
     return Fact("host-round-trip", site, attributes, labels, record.context.definition, "taped", program)

@@ -243,11 +243,12 @@ def set_attribute(machine: Machine, owner: Value, name: str, value: Value, site:
                 if "setter" in marks:
                     machine.call(found[1], (owner, value), {}, site)
                 return
+        before = owner.attributes.get(name)
         owner.attributes[name] = value
         if owner.is_struct:
             machine.recorder.bound(owner, name, value, site)
         elif value.__class__ is ArrayValue or value.__class__ is Instance:
-            machine.recorder.aliased(owner.attributes, name, value, site)
+            machine.recorder.stored(owner.attributes, name, before, value, site)
         if isinstance(value, ArrayValue) and not value.storage.name:
             value.storage.name = name
     elif isinstance(owner, ClassValue):

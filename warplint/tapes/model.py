@@ -133,7 +133,7 @@ def call_unknown_method(
     if vocabulary.only_looks(name) or vocabulary.draws(name):
         _look(machine, args, keywords, site)
         result = Unknown(name, (("result", name), owner), owner.sources)
-        hostdata.note_mean(machine, name, owner.sources, site)
+        hostdata.note_mean(machine, name, owner, owner.sources, site)
         hostdata.shape_result(machine, owner, name, args, keywords, result)
         return True, result
     return False, None

@@ -14,12 +14,14 @@ from typing import Literal, Union
 from warplint.ir.effects import EffectSummary
 from warplint.ir.facts import Fact, Label
 from warplint.ir.programs import TapeProgram
+from warplint.ir.spans import Location
 from warplint.tapes import copies, duplicates, programs
 from warplint.tapes.active import Activity, Edge, Origins
 from warplint.tapes.recorded import Operation, Sweep
 from warplint.tapes.stories import called_from, launch_name, name_of, plain_name
 from warplint.tapes.trace import Access, Aliased, Copied, Filled, Launched, Trace, ViewChanged
 from warplint.tapes.values import ArrayValue, Storage, is_plain
+from warplint.tapes.views import apart
 
 #: What changes memory, and its place in the trace.
 Write = tuple[int, Union[Launched, Copied, Filled, ViewChanged]]
@@ -51,6 +53,7 @@ class _Needed:
 def facts(trace: Trace, sweeps: list[Sweep], actives: list[Activity]) -> Iterator[Fact]:
     """The facts of one trace; ``actives`` are the activities of its sweeps."""
     swept: set[int] = set()
+    right: set[Location] = set()  # where earlier tapes recorded what did no harm
     for sweep, active in zip(sweeps, actives, strict=True):
         again = sweep.backward.tape in swept
         swept.add(sweep.backward.tape)
@@ -63,7 +66,8 @@ def facts(trace: Trace, sweeps: list[Sweep], actives: list[Activity]) -> Iterato
                 same = {second[0] for _, second in duplicates.repeated(trace, sweep)}
             if found.write[0] not in seen | same:
                 seen.add(found.write[0])
-                yield _fact(trace, sweep, found)
+                yield _fact(trace, sweep, found, right)
+        right |= {record.context.site for position, record in sweep.operations if position not in seen}
 
 
 def _overwrites(trace: Trace, sweep: Sweep, active: Activity) -> Iterator[_Overwrite]:
@@ -83,16 +87,23 @@ def _overwrites(trace: Trace, sweep: Sweep, active: Activity) -> Iterator[_Overw
             # A launch inside the tape that is not recorded is another mistake.
             if on_tape or record.context.tape != sweep.backward.tape:
                 for array, access in _written(record):
-                    for value in needed.get(array.storage, ()):
-                        if _overlap(value, record, array, access):
-                            yield _Overwrite(array, value.reader, (position, record), value.origins, "value")
-                            break
+                    lost = [one for one in needed.get(array.storage, ()) if _overlap(one, record, array, access)]
+                    yield from _lost(array, (position, record), lost, needed)
         if position in recorded:
             last = position
             if isinstance(record, Launched):
                 yield from _in_place((position, record), active.edges.get(position, ()))
                 for value in _needs((position, record), active.edges.get(position, ())):
                     needed.setdefault(value.access.array.storage, []).append(value)
+
+
+def _lost(
+    array: ArrayValue, write: Write, lost: list[_Needed], needed: dict[Storage, list[_Needed]]
+) -> Iterator[_Overwrite]:
+    """The loss of values, told once: what is written over them later does no more harm."""
+    if lost:
+        yield _Overwrite(array, lost[0].reader, write, lost[0].origins, "value")
+        needed[array.storage] = [one for one in needed[array.storage] if one not in lost]
 
 
 def _needs(operation: tuple[int, Launched], edges: tuple[Edge, ...]) -> Iterator[_Needed]:
@@ -178,7 +189,7 @@ def _written(record: Launched | Copied) -> Iterator[tuple[ArrayValue, Access | N
 def _overlap(value: _Needed, record: Launched | Copied, array: ArrayValue, access: Access | None) -> bool:
     """Whether a write surely reaches elements that the reader read."""
     read = value.access.array
-    if (read.view and array.view and read.view != array.view) or _elsewhere(value, array):
+    if apart(read, array) or _elsewhere(value, array):
         return False
     if isinstance(record, Copied):
         # Slices of a copy are views, but offsets are arguments that the trace does not keep.
@@ -228,20 +239,21 @@ def _same(first: object, second: object) -> bool:
 def _replaced(write: tuple[int, Filled | ViewChanged], needed: dict[Storage, list[_Needed]]) -> Iterator[_Overwrite]:
     """What the host writes over values that an adjoint will read."""
     array = write[1].array
-    for value in needed.get(array.storage, ()):
-        read = value.access.array
-        if not (read.view and array.view and read.view != array.view) and not _elsewhere(value, array):
-            yield _Overwrite(array, value.reader, write, value.origins, "value")
-            return
+    lost = [
+        value
+        for value in needed.get(array.storage, ())
+        if not apart(value.access.array, array) and not _elsewhere(value, array)
+    ]
+    yield from _lost(array, write, lost, needed)
 
 
 def _filled(
     write: tuple[int, Filled], needed: dict[Storage, list[_Needed]], active: Activity, sweep: Sweep, last: int
 ) -> Iterator[_Overwrite]:
     array = write[1].array
-    found = next(_replaced(write, needed), None)
-    if found is not None:
-        yield found
+    found = list(_replaced(write, needed))
+    if found:
+        yield from found
         return
     # A fill is not recorded: the gradient of what is computed on top of it goes on to what was there before.
     origins = active.varied.get(last, {}).get(array.storage, ())
@@ -281,7 +293,7 @@ _TOLD = {
 }
 
 
-def _fact(trace: Trace, sweep: Sweep, found: _Overwrite) -> Fact:
+def _fact(trace: Trace, sweep: Sweep, found: _Overwrite, right: set[Location]) -> Fact:
     position, record = found.write
     site = record.context.site
     array = name_of(found.array)
@@ -310,7 +322,10 @@ def _fact(trace: Trace, sweep: Sweep, found: _Overwrite) -> Fact:
         (
             one
             for one in trace.records[:position]
-            if isinstance(one, Aliased) and one.tape == sweep.backward.tape and found.array.storage in one.storages
+            if isinstance(one, Aliased)
+            and one.tape == sweep.backward.tape
+            and found.array.storage in one.storages
+            and (not one.across or site in right)
         ),
         None,
     )

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from warplint.ir import programs as ir
 from warplint.ir.spans import Location
-from warplint.tapes import hostdata
+from warplint.tapes import hostdata, hostvalues
 from warplint.tapes.launches import StructSnapshot
-from warplint.tapes.recorded import Sweep
+from warplint.tapes.recorded import Sweep, replaced_gradient, touched
 from warplint.tapes.trace import (
     Allocated,
     BackwardRun,
@@ -88,11 +88,14 @@ def gradient(
     origins: tuple[ArrayValue, ...],
     tapes: frozenset[int] = frozenset(),
     read: int | None = None,
+    hosted: bool = False,
 ) -> ir.TapeProgram | None:
     """The program up to ``sweep``, whose gradient with respect to ``origins`` is read after it (at ``read``).
 
-    ``tapes`` are others whose sweeps belong to the story.
+    ``tapes`` are others whose sweeps belong to the story. ``hosted``: what host code computes on the way does, too.
     """
+    if sweep.backward.loss is None and sweep.seeds:
+        return _seeded(trace, sweep, origins, tapes, read)
     loss = sweep.backward.loss
     if loss is None or sweep.backward.seeds:
         return None
@@ -104,7 +107,8 @@ def gradient(
         if isinstance(record, BackwardRun) and record.tape in wanted and record.loss is not None
     }
     read_from = {origin.storage for origin in origins}
-    kept = _slice(trace.records[: end + 1], losses | {loss.storage}, wanted, read_from)
+    records = trace.records[: end + 1]
+    kept = _slice(hostvalues.hosted(records) if hosted else records, losses | {loss.storage}, wanted, read_from)
     if kept is None:
         return None
     site = trace.records[end].context.site
@@ -113,6 +117,141 @@ def gradient(
         inputs=tuple(dict.fromkeys(origin.storage.number for origin in origins)),
         objective=None,
         flagged=(),
+    )
+
+
+def _seeded(
+    trace: Trace, sweep: Sweep, origins: tuple[ArrayValue, ...], tapes: frozenset[int], read: int | None
+) -> ir.TapeProgram | None:
+    """As ``gradient``, for sweeps that are given gradients: a program gives them ones, whatever they are."""
+    end = sweep.position if read is None else read
+    wanted = {sweep.backward.tape, *tapes}
+    inputs = {origin.storage for origin in origins}
+    # What is copied into an input between two sweeps is another place to differentiate at: a program stays at one.
+    records = [
+        record
+        for record in trace.records[: end + 1]
+        if not isinstance(record, Copied) or record.recorded or record.target.storage not in inputs
+    ]
+    kept = _slice(records, sweep.goals, wanted, inputs)
+    if kept is None:
+        return None
+    seeds = tuple(reference(seed) for seed in dict.fromkeys(sweep.seeds))
+    operations = [
+        replace(operation, loss=None, seeds=seeds) if isinstance(operation, ir.Backward) else operation
+        for operation in _operations(kept)
+    ]
+    site = trace.records[end].context.site
+    return ir.TapeProgram(
+        operations=(*operations, *(ir.ReadGradient(site, reference(origin)) for origin in origins)),
+        inputs=tuple(dict.fromkeys(origin.storage.number for origin in origins)),
+    )
+
+
+def segments(trace: Trace, sweeps: list[Sweep], last: Sweep, origins: tuple[ArrayValue, ...]) -> ir.TapeProgram | None:
+    """The program up to ``last``, the sweep of the first segment: each of ``sweeps`` before it hands gradients over."""
+    chain = [sweep for sweep in sweeps if sweep.position <= last.position]
+    goals = chain[0].goals
+    if len(goals) != 1 or not origins:
+        return None
+    tapes = {sweep.backward.tape for sweep in chain}
+    given = {
+        array.storage
+        for sweep in chain
+        for array in (*sweep.seeds, *sweep.backward.given)
+        if isinstance(array, ArrayValue)
+    }
+    swept = {storage for sweep in chain for storage in touched(sweep)}
+    kept = _slice(trace.records[: last.position + 1], goals | given, tapes, swept)
+    if kept is None:
+        return None
+    found = _operations(kept)
+    by_site = {(sweep.backward.tape, sweep.backward.context.site): sweep for sweep in chain}
+    operations = [
+        _handing(operation, by_site[operation.tape, operation.site], first=operation.tape == chain[0].backward.tape)
+        if isinstance(operation, ir.Backward)
+        else operation
+        for operation in found
+    ]
+    goal = next(array for array in trace.arrays if array.storage in goals)
+    site = last.backward.context.site
+    return ir.TapeProgram(
+        operations=(*operations, *(ir.ReadGradient(site, reference(origin)) for origin in origins)),
+        inputs=tuple(dict.fromkeys(origin.storage.number for origin in origins)),
+        objective=reference(goal),
+    )
+
+
+def _handing(operation: ir.Backward, sweep: Sweep, first: bool) -> ir.Backward:
+    """A sweep with what it starts from; the first of all starts from ones."""
+    record = sweep.backward
+    if record.loss is not None and not first:
+        return operation
+    if record.seeds and not first:
+        given = tuple(reference(one) if isinstance(one, ArrayValue) else None for one in record.given)
+        return replace(operation, given=given)
+    if record.loss is None and not record.seeds and not first:
+        return replace(operation, held=True)
+    return operation if record.loss is not None else replace(operation, seeds=tuple(map(reference, sweep.seeds)))
+
+
+def with_and_without(
+    trace: Trace, sweep: Sweep, origins: tuple[ArrayValue, ...], extra: Launched, dropped: Collection[int] = ()
+) -> ir.TapeProgram | None:
+    """The program up to ``sweep``, with all that the launch ``extra`` needs, which is flagged.
+
+    The records at the places ``dropped`` are another matter.
+    """
+    loss = sweep.backward.loss
+    records = [record for place, record in enumerate(trace.records[: sweep.position + 1]) if place not in dropped]
+    if loss is None or sweep.backward.seeds or not any(record is extra for record in records):
+        return None
+    written = {access.array.storage for access in extra.accesses if access.writes or access.accumulates}
+    kept = _slice(records, {loss.storage} | written, {sweep.backward.tape}, {origin.storage for origin in origins})
+    if kept is None:
+        return None
+    launches = [record for record in kept if isinstance(record, Launched)]
+    site = sweep.backward.context.site
+    return ir.TapeProgram(
+        operations=(*_operations(kept), *(ir.ReadGradient(site, reference(origin)) for origin in origins)),
+        inputs=tuple(dict.fromkeys(origin.storage.number for origin in origins)),
+        objective=None,
+        flagged=tuple(number for number, record in enumerate(launches) if record is extra),
+    )
+
+
+def reading(trace: Trace, position: int, array: ArrayValue) -> ir.TapeProgram | None:
+    """The program up to the launch at ``position``, which reads what ``array`` holds; it is compared on no tape."""
+    launch = trace.records[position]
+    assert isinstance(launch, Launched)
+    stored = [access.array for access in launch.accesses if access.writes or access.accumulates]
+    fed = [target for source, target in launch.flows if source.storage is array.storage]
+    goal = next((target for target in (*fed, *stored) if target.storage.owner is None), None)
+    kept = _slice(trace.records[: position + 1], {goal.storage}, set()) if goal is not None else None
+    if kept is None or goal is None:
+        return None
+    return ir.TapeProgram(tuple(_operations(kept)), (array.storage.number,), reference(goal))
+
+
+def seeded_with_ones(
+    trace: Trace, sweep: Sweep, origins: tuple[ArrayValue, ...], seed: ArrayValue, factor: float, means: int
+) -> ir.TapeProgram | None:
+    """The program up to ``sweep``, which starts from ones in the gradient of ``seed``, where the program reports
+    ``factor`` times the sum of what it holds, or of its mean."""
+    kept = _slice(trace.records[: sweep.position + 1], {seed.storage}, {sweep.backward.tape})
+    if kept is None:
+        return None
+    operations = [
+        replace(operation, loss=None, seeds=(reference(seed),)) if isinstance(operation, ir.Backward) else operation
+        for operation in _operations(kept)
+    ]
+    site = sweep.backward.context.site
+    return ir.TapeProgram(
+        operations=(*operations, *(ir.ReadGradient(site, reference(origin)) for origin in origins)),
+        inputs=tuple(dict.fromkeys(origin.storage.number for origin in origins)),
+        objective=reference(seed),
+        factor=factor,
+        means=means,
     )
 
 
@@ -226,7 +365,8 @@ def _slice(
                 kept.append(record)
                 needed |= {array.storage for array in _arrays(record.arguments)}
         elif isinstance(record, Copied):
-            if record.target.storage in needed:
+            target = record.target.storage
+            if target in needed or (target in read and replaced_gradient(record, target) is not None):
                 if record.by and record.by not in _CALLED:
                     return None  # a probe does not call it
                 kept.append(record)
@@ -234,6 +374,9 @@ def _slice(
         elif isinstance(record, Filled):
             if record.array.storage in needed:
                 kept.append(record)
+                if isinstance(record.value, hostvalues.Hosted):
+                    needed |= {array.storage for array in record.value.arrays}
+                    continue
                 origin = contents(record)
                 rows = hostdata.rows_of(record.value) if origin is None else None
                 if rows is not None and not _can_fill(record, rows):
@@ -293,6 +436,8 @@ def _arrays(arguments: tuple[object, ...]) -> list[ArrayValue]:
             found.extend(_arrays(tuple(argument.fields.values())))
         elif isinstance(argument, tuple):
             found.extend(_arrays(argument))
+        elif isinstance(argument, hostvalues.Hosted):
+            found.extend(argument.arrays)
     return found
 
 
@@ -383,7 +528,9 @@ def _operation(record: Record, identities: dict[int, int]) -> ir.Operation | Non
     if isinstance(record, GradientRead):
         return ir.ReadGradient(site, reference(record.array))
     if isinstance(record, GradientSeeded):
-        return None
+        if not isinstance(record.value, ArrayValue):
+            return None
+        return ir.Copy(site, ir.ArrayRef(-1 - record.array.storage.number), reference(record.value), recorded=False)
     return None
 
 
@@ -411,6 +558,8 @@ def _shape(shape: tuple[int | Unknown, ...] | None) -> tuple[int | ir.Unknown, .
 
 def argument(value: object, identities: dict[int, int]) -> ir.Argument:
     """A value as a program can hold it."""
+    if isinstance(value, hostvalues.Hosted):
+        return value.value
     if isinstance(value, ArrayValue):
         if value.storage.owner is not None:
             return ir.Unknown(f"gradient of {value.storage.owner.name}")

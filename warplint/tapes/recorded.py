@@ -109,6 +109,15 @@ def touched(sweep: Sweep) -> set[Storage]:
     return found
 
 
+def replaced_gradient(record: Record, storage: Storage) -> Storage | None:
+    """The memory whose gradient takes the place of that of ``storage``: ``wp.copy`` and ``assign`` between two arrays
+    with gradients copy those as well (the end of ``copy`` in Warp's ``context.py``)."""
+    if not isinstance(record, Copied) or record.by or not record.whole or record.target.storage is not storage:
+        return None
+    both = record.target.requires_grad is True and record.source.requires_grad is True
+    return record.source.storage if both and record.source.storage is not storage else None
+
+
 def unclear(record: Record, storage: Storage) -> bool:
     """Whether something happens to the gradient of an array, or may happen, that is not followed."""
     if isinstance(record, Replayed):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 from warplint.ir.programs import DefinitionRef
 from warplint.ir.spans import Location
+from warplint.tapes.aliases import Aliases, Container
 from warplint.tapes.trace import (
     Aliased,
     Allocated,
@@ -50,21 +52,6 @@ def _adds_up(record: Launched, gradient: ArrayValue) -> bool:
     )
 
 
-def _entry(container: dict[str, Value] | list[Value], place: str | int) -> Value:
-    if isinstance(container, dict):
-        return container.get(str(place))
-    return container[int(place)] if int(place) < len(container) else None
-
-
-def _memory(value: Value, depth: int = 2) -> set[Storage]:
-    """The memory of an array, or of the arrays that an object has."""
-    if isinstance(value, ArrayValue):
-        return {value.storage}
-    if isinstance(value, Instance) and depth:
-        return {storage for inner in value.attributes.values() for storage in _memory(inner, depth - 1)}
-    return set()
-
-
 class Recorder:
     """The trace of one run and the stack of calls, loops and tapes around the present place."""
 
@@ -77,8 +64,7 @@ class Recorder:
         self._loops: list[tuple[int, int]] = []
         self._next_loop = 0
         self._next_tape = 0
-        #: Where a list or an object got a second name for what it has: the place, the container, and the two names.
-        self._aliases: list[tuple[Context, dict[str, Value] | list[Value], str | int, str | int]] = []
+        self._aliases = Aliases()
         self._materialized: dict[int, tuple[Unknown, ArrayValue]] = {}
 
     # --- place ---
@@ -252,29 +238,26 @@ class Recorder:
         flag = value.requires_grad if isinstance(value, ArrayValue) else None
         self._add(Bound(self.context(site), id(struct), name, value, flag))
 
-    def aliased(self, container: dict[str, Value] | list[Value], key: str | int, value: Value, site: Location) -> None:
-        """``container`` gets ``value`` under ``key``: one object has two names if it has it under another already."""
-        places = container.items() if isinstance(container, dict) else enumerate(container)
-        for other, known in places:
-            if known is value and other != key:
-                self._aliases.append((self.context(site), container, key, other))
-                return
-
-    def _note_aliases(self, tape: int) -> None:
-        for context, container, key, other in self._aliases:
-            first, second = (_entry(container, place) for place in (key, other))
-            if first is second and first is not None:
-                self._add(Aliased(context, tape, frozenset(_memory(first))))
+    def stored(self, container: Container, key: object, before: Value, value: Value, site: Location) -> None:
+        """``container`` gets ``value`` under ``key``, where ``before`` was: it may have another name."""
+        self._aliases.note(self.context(site), container, key, before, value)
 
     def seeded(self, array: ArrayValue, value: Value, site: Location) -> None:
         """``array.grad = value``."""
         memory = {value.storage} if isinstance(value, ArrayValue) else ()
         self._add(GradientSeeded(self.context(site), array, value, frozenset(memory)))
 
-    def scaled(self, sources: frozenset[Storage], how: Literal["mean", "scaled"], site: Location) -> None:
-        """Host code takes a mean, or a multiple of a number, of what arrays hold."""
+    def scaled(
+        self,
+        sources: frozenset[Storage],
+        how: Literal["mean", "scaled"],
+        site: Location,
+        multiple: tuple[float, int] | None = None,
+    ) -> None:
+        """Host code takes a mean, or a multiple of a number, of what arrays hold: of ``multiple`` see ``Scaled``."""
+        factor, means = multiple if multiple is not None else (None, 0)
         for storage in sorted(sources, key=lambda storage: storage.number):
-            self._add(Scaled(self.context(site), storage, how))
+            self._add(Scaled(self.context(site), storage, how, factor, means))
 
     def read_gradient(self, array: ArrayValue, how: How, site: Location) -> None:
         """Host code looks at the gradient array ``array``."""
@@ -321,8 +304,10 @@ class Recorder:
         self._next_tape += 1
         return TapeValue(self._next_tape)
 
-    def begin_tape(self, tape: TapeValue, site: Location) -> None:
-        self._note_aliases(tape.number)
+    def begin_tape(self, tape: TapeValue, site: Location, instances: Iterable[Instance] = ()) -> None:
+        """``tape`` is opened; ``instances`` are the objects that there are."""
+        for shared in self._aliases.standing(instances):
+            self._add(Aliased(shared.context, tape.number, shared.storages, shared.across))
         self._add(TapeBegan(self.context(site), tape.number))
         self.tapes.append(tape.number)
 
@@ -341,6 +326,9 @@ class Recorder:
     def backward(
         self, tape: TapeValue, loss: ArrayValue | None, seeds: dict[ArrayValue, Value], known: bool, site: Location
     ) -> None:
+        for given in seeds.values():
+            if isinstance(given, ArrayValue):
+                self.read_gradient(given, "copy", site)  # of another array, if it is a gradient
         flags = {id(array): array.requires_grad for array in self.trace.arrays}
         self._add(BackwardRun(self.context(site), tape.number, loss, tuple(seeds), known, flags, tuple(seeds.values())))
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from warplint.ir.facts import Fact, Label
 from warplint.tapes import programs
 from warplint.tapes.active import Activity
-from warplint.tapes.recorded import Sweep, touched, unclear, written
+from warplint.tapes.recorded import Sweep, replaced_gradient, touched, unclear, written
 from warplint.tapes.stories import called_from, name_of, plain_name
 from warplint.tapes.trace import (
     BackwardRun,
@@ -48,7 +48,9 @@ def _between(trace: Trace, sweeps: list[Sweep], first: Sweep, second: Sweep, par
     summed = _summed_twice(trace, sweeps, first, second, parameter)
     if summed is not None:
         return _not_zeroed(trace, first, second, parameter, summed)
-    if first.seeds or second.seeds or first.backward.loss is None or second.backward.loss is None:
+    if first.seeds or second.seeds:
+        return _seeded(trace, sweeps, first, second, parameter)
+    if first.backward.loss is None or second.backward.loss is None:
         return None
     zeroed = _zeroed(trace, sweeps, first, second, parameter)
     read = _read(trace, second.position, parameter)
@@ -78,6 +80,31 @@ def _between(trace: Trace, sweeps: list[Sweep], first: Sweep, second: Sweep, par
     if not _goes_with_one_loss(trace, first, second, read):
         return None
     return _not_zeroed(trace, first, second, parameter, read)
+
+
+def _seeded(trace: Trace, sweeps: list[Sweep], first: Sweep, second: Sweep, parameter: ArrayValue) -> Fact | None:
+    """What is wrong with two sweeps that start from gradients given by hand.
+
+    Several sweeps may add up the gradient of one objective: only what uses it after each of them counts it twice.
+    """
+    if first.goals != second.goals or first.backward.context.site != second.backward.context.site:
+        return None
+    if _zeroed(trace, sweeps, first, second, parameter) is not False:
+        return None
+    read, before = _read(trace, second.position, parameter), _read(trace, first.position, parameter, second.position)
+    if read is None or before is None or trace.records[before].context.site != trace.records[read].context.site:
+        return None
+    if first.backward.tape == second.backward.tape:
+        entered = any(
+            isinstance(record, TapeBegan) and record.tape == second.backward.tape
+            for record in trace.records[first.position : second.position]
+        )
+        return None if entered else _twice(trace, first, second, parameter, read)
+    used = trace.records[before]
+    assert isinstance(used, GradientRead)
+    if used.how in ("optimizer", "launch") or _changed(trace, first, second, parameter):
+        return _not_zeroed(trace, first, second, parameter, read)
+    return None
 
 
 def _summed_twice(trace: Trace, sweeps: list[Sweep], first: Sweep, second: Sweep, parameter: ArrayValue) -> int | None:
@@ -133,7 +160,7 @@ def _zeroed(trace: Trace, sweeps: list[Sweep], first: Sweep, second: Sweep, para
                     sweep.backward.tape == record.tape and sweep.position < position and storage in touched(sweep)
                     for sweep in sweeps
                 )
-        elif unclear(record, storage):
+        elif unclear(record, storage) or replaced_gradient(record, storage) is not None:
             return None
     return zeroed
 

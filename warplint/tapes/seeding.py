@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from warplint.ir.facts import Fact, Label
-from warplint.tapes.active import Activity
-from warplint.tapes.recorded import Sweep, written
+from warplint.tapes import programs
+from warplint.tapes.active import Activity, activity
+from warplint.tapes.recorded import Sweep, touched, written
 from warplint.tapes.stories import called_from, name_of, plain_name
-from warplint.tapes.trace import Copied, Filled, GradientSeeded, Launched, Scaled, Trace
+from warplint.tapes.trace import Copied, Filled, GradientRead, GradientSeeded, Launched, Scaled, Trace
 from warplint.tapes.values import ArrayValue, Storage, Unknown, Value
 
 
@@ -19,7 +21,7 @@ def facts(trace: Trace, sweeps: list[Sweep], actives: list[Activity]) -> Iterato
         if not sweep.custom and sweep.seeds and active.inputs:
             yield from _mismatch(trace, sweep, active, before)
             if number and not sweeps[number - 1].custom:
-                yield from _dropped(trace, sweeps[number - 1], actives[number - 1], sweep, active)
+                yield from _dropped(trace, sweeps, number, actives[number - 1])
         before = sweep.position
 
 
@@ -49,7 +51,7 @@ def _mismatch(trace: Trace, sweep: Sweep, active: Activity, before: int) -> Iter
             if storage in written_here:
                 break
     if found is not None:
-        yield _scaled(sweep, active, seed, found)
+        yield _scaled(trace, sweep, active, seed, found)
 
 
 def _seed_value(trace: Trace, sweep: Sweep, before: int, storage: Storage) -> Value:
@@ -72,7 +74,7 @@ def _is_ones(value: Value) -> bool:
     return isinstance(value, (int, float)) and value == 1.0
 
 
-def _scaled(sweep: Sweep, active: Activity, seed: ArrayValue, report: Scaled) -> Fact:
+def _scaled(trace: Trace, sweep: Sweep, active: Activity, seed: ArrayValue, report: Scaled) -> Fact:
     place = sweep.backward.context
     what = "a mean" if report.how == "mean" else "a multiple"
     labels = (
@@ -81,18 +83,28 @@ def _scaled(sweep: Sweep, active: Activity, seed: ArrayValue, report: Scaled) ->
         Label(report.context.site, f"what is made of {name_of(seed)} here is {what} of that"),
     )
     attributes = {"array": plain_name(seed), "reported": what, "input": plain_name(active.inputs[0])}
-    return Fact("seed-mismatch", place.site, attributes, labels, place.definition, "taped")
+    program = None
+    if report.factor is not None:
+        program = programs.seeded_with_ones(trace, sweep, active.inputs, seed, report.factor, report.means)
+    return Fact("seed-mismatch", place.site, attributes, labels, place.definition, "taped", program)
 
 
 # --- gradients that go from one sweep to the next ---
 
 
-def _dropped(trace: Trace, first: Sweep, active: Activity, second: Sweep, later: Activity) -> Iterator[Fact]:
-    """States of a segment whose gradient does not go on to the segment before it, as that of others does."""
+def _dropped(trace: Trace, sweeps: list[Sweep], number: int, active: Activity) -> Iterator[Fact]:
+    """States of a segment whose gradient does not go on to the segment before it, as that of others does.
+
+    The sweep with this ``number`` is that of the segment before.
+    """
+    first, second = sweeps[number - 1], sweeps[number]
     if first.backward.context.site != second.backward.context.site:
         return
-    persistent = {origin.storage for origin in later.inputs}
-    states = [origin for origin in active.inputs if origin.storage not in persistent]
+    if not active.inputs:
+        return
+    # Nobody has to look at a gradient for it to be left behind.
+    persistent = {origin.storage for origin in activity(trace, second, all_inputs=True).inputs}
+    states = [one for one in activity(trace, first, all_inputs=True).inputs if one.storage not in persistent]
     if len(states) < 2:
         return
     used = {state.storage: _passed_on(trace, first, second, state.storage) for state in states}
@@ -103,7 +115,21 @@ def _dropped(trace: Trace, first: Sweep, active: Activity, second: Sweep, later:
             other for other in states if used[other.storage] and other.storage.definition == state.storage.definition
         ]
         if siblings and all(_is_computed(trace, first, one.storage) for one in (state, siblings[0])):
-            yield _lost_state(first, second, state, siblings[0])
+            fact = _lost_state(first, second, state, siblings[0])
+            last = next(one for one in reversed(sweeps) if one.backward.context.site == second.backward.context.site)
+            lasting = tuple(one for one in active.inputs if one.storage in persistent) or _looked_at(trace, last)
+            yield replace(fact, program=programs.segments(trace, sweeps, last, lasting))
+
+
+def _looked_at(trace: Trace, last: Sweep) -> tuple[ArrayValue, ...]:
+    """The arrays of a sweep's operations, with memory that none of them writes, whose gradient is read after it."""
+    used = touched(last) - {storage for _, record in last.operations for storage in written(record)}
+    found = [
+        record.array
+        for record in trace.records[last.position :]
+        if isinstance(record, GradientRead) and record.how == "host" and record.array.storage in used
+    ]
+    return tuple(dict.fromkeys(found))
 
 
 def _passed_on(trace: Trace, first: Sweep, second: Sweep, storage: Storage) -> bool:

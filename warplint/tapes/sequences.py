@@ -127,9 +127,9 @@ def set_item(machine: Machine, owner: Value, index: Value, value: Value, site: L
         if isinstance(index, Unknown) and owner.items:
             index = machine.questions.number(index)
         if isinstance(index, int) and -len(owner.items) <= index < len(owner.items):
-            owner.items[index] = value
+            before, owner.items[index] = owner.items[index], value
             if value.__class__ is ArrayValue or value.__class__ is Instance:
-                machine.recorder.aliased(owner.items, index % len(owner.items), value, site)
+                machine.recorder.stored(owner.items, index % len(owner.items), before, value, site)
         elif isinstance(index, slice):
             known = elements(machine, value)
             if known is not None and all(
@@ -146,7 +146,9 @@ def set_item(machine: Machine, owner: Value, index: Value, value: Value, site: L
             owner.items[:] = [Unknown("element") for _ in owner.items]
     elif isinstance(owner, DictValue):
         if is_key(index):
-            owner.entries[index] = value
+            previous, owner.entries[index] = owner.entries.get(index), value
+            if value.__class__ is ArrayValue:
+                machine.recorder.stored(owner.entries, index, previous, value, site)
         else:
             owner.open = True
     elif isinstance(owner, ArrayValue):

@@ -9,9 +9,9 @@ from warplint.ir.programs import TapeProgram
 from warplint.ir.spans import Location
 from warplint.tapes import programs
 from warplint.tapes.active import Activity, activity
-from warplint.tapes.recorded import Sweep, edges, touched, unclear
+from warplint.tapes.recorded import Sweep, edges, replaced_gradient, touched, unclear
 from warplint.tapes.stories import called_from, name_of, plain_name
-from warplint.tapes.trace import BackwardRun, GradientRead, GradientUsed, GradientZeroed, Launched, Trace
+from warplint.tapes.trace import BackwardRun, Copied, GradientRead, GradientUsed, GradientZeroed, Launched, Trace
 from warplint.tapes.values import ArrayValue, Storage
 
 
@@ -87,9 +87,28 @@ def _last_change(trace: Trace, sweeps: list[Sweep], position: int, storage: Stor
                     return place
             elif any(sweep.backward.tape == record.tape and sweep.position < place for sweep in swept):
                 return place
+        elif (source := replaced_gradient(record, storage)) is not None:
+            return None if _has_gradient(trace, source, place) else place
         elif isinstance(record, BackwardRun) or unclear(record, storage):
             return None
     return None
+
+
+def _has_gradient(trace: Trace, storage: Storage, position: int) -> bool:
+    """Whether the gradient of an array may be other than zero at ``position``."""
+    if storage.kind != "allocation":
+        return True
+    for place, record in enumerate(trace.records[:position]):
+        if unclear(record, storage):
+            return True
+        source = replaced_gradient(record, storage)
+        if source is not None and _has_gradient(trace, source, place):
+            return True
+        if isinstance(record, (Launched, Copied)) and record.recorded:
+            used = [array.storage for pair in edges(record) for array in pair]
+            if storage in used:
+                return True
+    return False
 
 
 def _emptied(trace: Trace, sweep: Sweep, used: GradientUsed, zeroed: int, position: int) -> Fact:
@@ -98,7 +117,7 @@ def _emptied(trace: Trace, sweep: Sweep, used: GradientUsed, zeroed: int, positi
     labels = (
         Label(place.site, f"`numpy()` gives the memory of the gradient of {name} itself, on the CPU"),
         *called_from(place.stack, "called from here"),
-        Label(trace.records[zeroed].context.site, "it is zeroed here"),
+        Label(trace.records[zeroed].context.site, f"it is {_gone(trace, zeroed)} here"),
         Label(used.context.site, "what was read is used after that"),
     )
     loss = sweep.backward.loss
@@ -138,6 +157,10 @@ def _after_zeroing(trace: Trace, sweep: Sweep, parameter: ArrayValue, end: int) 
                 zeroed = position if zeroed is None else zeroed
         elif unclear(record, storage):
             return None
+        elif (source := replaced_gradient(record, storage)) is not None:
+            if _has_gradient(trace, source, position):
+                return None
+            zeroed = position if zeroed is None else zeroed
         elif isinstance(record, GradientRead) and record.array.storage is storage:
             return None if zeroed is None else (zeroed, position)
     return None
@@ -188,10 +211,19 @@ def _zeroed(trace: Trace, sweep: Sweep, parameter: ArrayValue, zeroed: int, read
         Label(place.site, f"the gradient of {name} is used here, where it is zero"),
         *called_from(place.stack, "called from here"),
         Label(sweep.backward.context.site, "the sweep puts it there"),
-        Label(trace.records[zeroed].context.site, "it is zeroed before anything used it"),
+        Label(trace.records[zeroed].context.site, f"it is {_gone(trace, zeroed)} before anything used it"),
     )
     program = programs.gradient(trace, sweep, (parameter,), frozenset(), read)
-    return _fact(sweep, parameter, place.site, place.definition, labels, "was zeroed before", program)
+    cause = "a copy took the place of" if isinstance(trace.records[zeroed], Copied) else "was zeroed before"
+    return _fact(sweep, parameter, place.site, place.definition, labels, cause, program)
+
+
+def _gone(trace: Trace, zeroed: int) -> str:
+    """What became of a gradient, in words."""
+    record = trace.records[zeroed]
+    if isinstance(record, Copied):
+        return f"overwritten by that of {name_of(record.source)}, which is copied with the contents and zero,"
+    return "zeroed"
 
 
 def _fact(

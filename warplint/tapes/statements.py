@@ -93,7 +93,7 @@ def _aug_assign(node: ir.AugAssign, path: Path) -> Step:
         hostdata.note_change(machine, left, site)
         result = operators.binary(machine, operator, left, right)
         if scales and result.__class__ is Unknown:
-            hostdata.note_multiple(machine, left, right, site)
+            hostdata.note_multiple(machine, operator, left, right, site)
         bind(machine, result, frame)
         return None
 

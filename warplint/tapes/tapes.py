@@ -43,7 +43,7 @@ def call_method(
         recorder.custom_adjoint(tape.number, site)
         return None
     if name == "__enter__":
-        recorder.begin_tape(tape, site)
+        recorder.begin_tape(tape, site, machine.instances)
         return tape
     if name == "__exit__":
         recorder.end_tape(tape, site)

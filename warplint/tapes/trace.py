@@ -206,11 +206,17 @@ class Reported:
 
 @dataclass(frozen=True, slots=True)
 class Scaled:
-    """Host code took a mean of the contents of ``storage``, or a multiple of one number that it computed from them."""
+    """Host code took a mean of the contents of ``storage``, or a multiple of one number that it computed from them.
+
+    ``factor``: what the sum of the contents is multiplied by, once ``means`` have been taken; None where that is not
+    known.
+    """
 
     context: Context
     storage: Storage
     how: Literal["mean", "scaled"]
+    factor: float | None = None
+    means: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,11 +257,15 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Aliased:
-    """When ``tape`` began, one object had two names; that came about at ``context``. ``storages``: its memory."""
+    """When ``tape`` began, one object had two names; that came about at ``context``. ``storages``: its memory.
+
+    ``across``: the names are in different objects, which may be meant to share it.
+    """
 
     context: Context
     tape: int
     storages: frozenset[Storage]
+    across: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from warplint.ir.facts import Fact, Label
 from warplint.ir.spans import Location
+from warplint.tapes import programs
 from warplint.tapes.stories import called_from, launch_name, name_of, plain_name
 from warplint.tapes.trace import Allocated, Copied, Escaped, Filled, Launched, Replayed, Trace
 from warplint.tapes.values import ArrayValue, Storage
@@ -25,7 +26,9 @@ class Reads:
         """Note what the launches of one trace read."""
         empty: dict[Storage, ArrayValue] = {}
         told: set[Storage] = set()
-        for record in trace.records:
+        found: dict[Location, Fact] = {}
+        right: set[Location] = set()
+        for position, record in enumerate(trace.records):
             if isinstance(record, Allocated):
                 storage = record.array.storage
                 if storage.source in ("empty", "empty_like") and storage.kind == "allocation":
@@ -41,12 +44,15 @@ class Reads:
                 used = {access.array.storage for access in record.accesses}
                 read = [storage for storage in _read(record) if storage in empty]
                 if read:
-                    self._found.setdefault(record.context.site, _fact(record, empty[read[0]]))
+                    found.setdefault(record.context.site, _fact(trace, position, record, empty[read[0]]))
                     told.add(read[0])
                 elif not used & told:
-                    self._right.add(record.context.site)
+                    right.add(record.context.site)
                 for storage in used:
                     empty.pop(storage, None)
+        # The first round of a loop may read what the others find written.
+        self._right |= right - found.keys()
+        self._found = found | self._found
 
     def facts(self) -> Iterator[Fact]:
         """The facts of all traces."""
@@ -63,7 +69,7 @@ def _read(record: Launched) -> list[Storage]:
     ]
 
 
-def _fact(record: Launched, array: ArrayValue) -> Fact:
+def _fact(trace: Trace, position: int, record: Launched, array: ArrayValue) -> Fact:
     place = record.context
     labels = (
         Label(place.site, f"{launch_name(record)} reads {name_of(array)}"),
@@ -71,4 +77,5 @@ def _fact(record: Launched, array: ArrayValue) -> Fact:
         Label(array.storage.site, "it is allocated here, and nothing is written to it in between"),
     )
     attributes = {"array": plain_name(array), "kernel": launch_name(record).strip("`")}
-    return Fact("uninitialised-read", place.site, attributes, labels, place.definition, "taped")
+    program = programs.reading(trace, position, array)
+    return Fact("uninitialised-read", place.site, attributes, labels, place.definition, "taped", program)

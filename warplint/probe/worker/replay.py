@@ -67,10 +67,10 @@ def _tape(job: dict[str, Any], verdict: dict[str, Any], device: str, scratch: Pa
     if not verdict.get("sets"):
         return verdict
     worker = TapeJob(job, scratch, device, 1e9)
-    worker.load()
+    worker.load(release=True)
     stage = Stage(scratch / "stage-replay")
     found = [worker.one(seed, shrink, stage).get("verdict", "") for seed, shrink in verdict["sets"]]
-    return _settle(verdict, found.count("wrong"), found.count("right"), device)
+    return _settle(verdict, found.count("wrong") + found.count("idle"), found.count("right"), device)
 
 
 def _settle(verdict: dict[str, Any], wrong: int, right: int, device: str) -> dict[str, Any]:

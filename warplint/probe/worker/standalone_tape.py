@@ -56,7 +56,9 @@ if __name__ == "__main__":
 def tape_script(job: dict[str, Any], scratch: Path) -> str:
     """The script of a tape job. Raises Unsupported."""
     worker = TapeJob(job, scratch, "cpu", 1e9)
-    worker.load()
+    if worker.check in ("recording", "contents") or worker.plan["means"] or worker.plan["factor"] != 1.0:
+        raise Unsupported("no script shows this comparison")
+    worker.load(release=True)
     seed, shrink = job["write"]["sets"][0]
     found = worker.one(seed, shrink, Stage(scratch / "stage-script"))
     if found["problem"]:
@@ -197,6 +199,8 @@ class _Script:
                     if part != "None":
                         self.body.append(f"{name}.{field} = {part}")
             return name
+        if "host" in value:
+            raise Unsupported("no script computes what host code computes")
         if "unknown" in value:
             known = self.program._scalars[f"{kernel}.{'.'.join(path)}", index]
             return self.writer.value(path[-1], known, kind)
@@ -219,6 +223,8 @@ class _Script:
 
     def _fill(self, operation: dict[str, Any], position: int) -> None:
         target, value = self._reference(operation["array"]), operation["value"]
+        if "host" in value:
+            raise Unsupported("no script computes what host code computes")
         number, view = operation["array"]["array"], operation["array"]["view"]
         array = self.arrays[number]
         if "unknown" in value and number in self.program.plan["inputs"] and not view:

@@ -12,6 +12,7 @@ import warp as wp
 
 from warplint.probe.worker.compat import types
 from warplint.probe.worker.handles import Unsupported
+from warplint.probe.worker.hosting import compute
 from warplint.probe.worker.inputs import Draw, Profile, views
 from warplint.probe.worker.usage import Usage
 
@@ -73,6 +74,20 @@ class Program:
                 kernel = self.kernel(operation["kernel"])
                 for parameter, argument in zip(kernel.adj.args, operation["arguments"], strict=False):
                     visit(operation["kernel"], (parameter.label,), parameter.type, argument)
+        for first, second in 2 * self._alike():  # what a copy of an array is passed as, it could be passed as itself
+            for one, other in ((first, second), (second, first)):
+                if other in found:
+                    found.setdefault(one, found[other])
+        return found
+
+    def _alike(self) -> list[tuple[int, int]]:
+        """Pairs of arrays with elements of one type and as many dimensions."""
+        found: list[tuple[int, int]] = []
+        for operation in self.operations:
+            if operation["op"] == "allocate" and operation["like"] is not None:
+                found.append((operation["array"], operation["like"]))
+            elif operation["op"] == "copy" and not (operation["target"]["view"] or operation["source"]["view"]):
+                found.append((operation["target"]["array"], operation["source"]["array"]))
         return found
 
     def kernel(self, name: str) -> Any:
@@ -106,6 +121,11 @@ class Program:
     def shape(self, operation: dict[str, Any]) -> tuple[int, ...]:
         if operation["shape"] is not None:
             return self.extents(operation["shape"])
+        for pair in self._alike():
+            if operation["array"] in pair:
+                other = self._allocations.get(pair[0] if pair[1] == operation["array"] else pair[1])
+                if other is not None and other["shape"] is not None:
+                    return self.extents(other["shape"])
         use = self._parameters.get(operation["array"])
         return (4,) * (use[2].ndim if use is not None and types.is_array(use[2]) else 1)
 
@@ -136,28 +156,38 @@ class Program:
         moved: dict[int, np.ndarray] | None = None,
         flagged: frozenset[int] = frozenset(),
         nudge: bool = False,
+        without: frozenset[int] = frozenset(),
     ) -> Trace:
         """Runs all operations. ``moved`` replaces initial contents of inputs; ``flagged`` allocations get gradients;
-        ``nudge`` adds one to a window's loss where the window begins. Without ``differentiate`` no tape is used."""
-        return _Run(self, differentiate, moved or {}, flagged, nudge).all()
+        ``nudge`` adds one to a window's loss where the window begins; launches ``without`` are left out, by their
+        number. Without ``differentiate`` no tape is used."""
+        return _Run(self, differentiate, moved or {}, flagged, nudge, without).all()
 
 
 def run_program(program: Program) -> dict[int, Any]:
     """Runs all operations once, with tapes; the arrays that there are afterwards, by number."""
-    run = _Run(program, True, {}, frozenset(), False)
+    run = _Run(program, True, {}, frozenset(), False, frozenset())
     run.all()
     return run.arrays
 
 
 class _Run:
     def __init__(
-        self, program: Program, differentiate: bool, moved: dict[int, np.ndarray], flagged: frozenset[int], nudge: bool
+        self,
+        program: Program,
+        differentiate: bool,
+        moved: dict[int, np.ndarray],
+        flagged: frozenset[int],
+        nudge: bool,
+        without: frozenset[int],
     ) -> None:
         self.program = program
         self.differentiate = differentiate
         self.moved = moved
         self.flagged = flagged
         self.nudge = nudge
+        self.without = without
+        self.launched = -1  # the number of the last launch
         self.arrays: dict[int, Any] = {}
         self.tapes: dict[int, Any] = {}
         self.structs: dict[int, Any] = {}
@@ -191,7 +221,7 @@ class _Run:
         grows = operation["requires_grad"]
         if number in self.flagged:
             grows = True
-        like = self.arrays.get(operation["like"]) if operation["like"] is not None else None
+        like = self.array(operation["like"]) if operation["like"] is not None else None
         if like is not None and not is_input:
             makers = {"zeros_like": wp.zeros_like, "empty_like": wp.zeros_like, "ones_like": wp.ones_like}
             self.arrays[number] = makers.get(source, wp.clone)(like, requires_grad=grows)
@@ -218,6 +248,9 @@ class _Run:
 
     def launch(self, operation: dict[str, Any], position: int) -> None:
         del position
+        self.launched += 1
+        if self.launched in self.without:
+            return
         kernel = self.program.kernel(operation["kernel"])
         arguments = [
             self.argument(operation["kernel"], index, (parameter.label,), parameter.type, value)
@@ -246,6 +279,9 @@ class _Run:
                     if part is not None:
                         setattr(instance, name, part)
             return instance
+        if "host" in value:
+            number = np.asarray(compute(value["host"], self.contents)).item()
+            return int(number) if kind in (int, wp.int32, wp.int64) else float(number)
         if "unknown" in value:
             return self.chosen(kernel, index, path, kind)
         found = value["value"]
@@ -293,6 +329,13 @@ class _Run:
                 if data is None
                 else data
             )
+        elif "host" in value:
+            data = np.asarray(compute(value["host"], self.contents), dtype=array.numpy().dtype)
+            if data.size != array.numpy().size and self.program._allocations[number]["shape"] is None:
+                # the array is made of this data, and is as large
+                array = wp.array(data, dtype=array.dtype, device=array.device, requires_grad=array.requires_grad)
+                self.arrays[number] = array
+            array.assign(data.reshape(array.numpy().shape))
         elif "unknown" in value:
             rng = np.random.default_rng(self.program.seed * 77 + position)
             host = np.array(array.numpy(), copy=True)
@@ -333,6 +376,12 @@ class _Run:
         number = operation["tape"]
         loss = self.reference(operation["loss"]) if operation["loss"] is not None else None
         seeds = [self.reference(seed) for seed in operation["seeds"]]
+        if operation["given"] or operation["held"]:
+            if self.differentiate:
+                pairs = zip(seeds, operation["given"], strict=False)
+                given = {seed: self.given(seed, value) for seed, value in pairs}
+                self.tapes[number].backward(**({} if operation["held"] else {"grads": given}))
+            return
         targets = [loss] if loss is not None else seeds
         if not targets and self.program.plan["objective"] is not None:
             if self.differentiate:
@@ -349,6 +398,10 @@ class _Run:
             tape.backward(loss)
         else:
             tape.backward(grads={target: wp.ones_like(target, requires_grad=False) for target in targets})
+
+    def given(self, seed: Any, value: dict[str, Any] | None) -> Any:
+        """The gradient that a sweep is given for an array."""
+        return wp.ones_like(seed, requires_grad=False) if value is None else self.reference(value)
 
     def zero(self, operation: dict[str, Any], position: int) -> None:
         del position
@@ -375,11 +428,22 @@ class _Run:
             return None
         return np.array(array.grad.numpy(), copy=True)
 
+    def array(self, number: int) -> Any:
+        """An array, or the gradient of one; None where there is none."""
+        if number >= 0:
+            return self.arrays.get(number)
+        owner = self.arrays.get(-1 - number)
+        return None if owner is None else owner.grad
+
     def reference(self, value: dict[str, Any]) -> Any:
-        array = self.arrays.get(value["array"])
+        array = self.array(value["array"])
         if array is None:
             raise Unsupported("the program uses an array before it is allocated")
         return array[_index(value["view"])] if value["view"] else array
+
+    def contents(self, value: dict[str, Any]) -> np.ndarray:
+        """What an array holds now, for host code to compute with."""
+        return np.array(self.reference(value).numpy(), copy=True)
 
     def floats(self, array: Any) -> np.ndarray:
         parts = [np.asarray(data, dtype=np.float64).ravel() for _, data in views(np.asarray(array.numpy()))]
