@@ -7,11 +7,14 @@ program. Their order is kept, and a number that was a multiple of another by far
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from warplint.ir import syntax as ir
 from warplint.source.project import Module
 from warplint.tapes.memo import ModuleMemo
-from warplint.tapes.values import Value
+
+if TYPE_CHECKING:
+    from warplint.tapes.machine import Machine
 
 #: Counts up to the first number become the second; all larger than the last become twelve. Each divides the next.
 _STEPS = ((16, 3), (128, 6))
@@ -50,12 +53,13 @@ def _argument(text: str, start: int) -> str:
 counts = ModuleMemo(_counts)
 
 
-def assigned(module: Module, target: ir.Expr, node: ir.Expr, value: Value) -> Value:
-    """What an assignment binds: a count that is written out (or rounded from a duration) gets smaller.
+def assigned(machine: Machine, module: Module, target: ir.Expr, node: ir.Expr, value: int) -> int:
+    """What an assignment binds: a count that is written out (or rounded from a duration) gets smaller in a run with
+    smaller counts; any other run notes that it met one.
 
     Counts that are computed from others follow those.
     """
-    if not isinstance(value, int) or isinstance(value, bool) or value <= 3:
+    if value <= 3 or (machine.counts and not machine.shrunk):
         return value
     name = target.attr if isinstance(target, ir.Attribute) else target.id if isinstance(target, ir.Name) else ""
     if name not in counts(module):
@@ -63,5 +67,6 @@ def assigned(module: Module, target: ir.Expr, node: ir.Expr, value: Value) -> Va
     if isinstance(node, ir.Constant) or (
         isinstance(node, ir.Call) and isinstance(node.func, ir.Name) and node.func.id in ("int", "round")
     ):
-        return smaller(value)
+        machine.counts = True
+        return smaller(value) if machine.shrunk else value
     return value
