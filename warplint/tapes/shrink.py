@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: Counts up to the first number become the second; all larger than the last become twelve. Each divides the next.
 _STEPS = ((16, 3), (128, 6))
 
-_RANGE = re.compile(r"\bt?range\(")
+_RANGE = "range("
 _BRACKET = re.compile(r"[()]")
 _WORD = re.compile(r"[^\W\d]\w*")
 
@@ -33,9 +33,16 @@ def smaller(number: int) -> int:
 
 def _counts(module: Module) -> frozenset[str]:
     # The text is enough: to read all of a large module for this would cost more than to run what is needed of it.
+    text = module.text
     found: set[str] = set()
-    for match in _RANGE.finditer(module.text):
-        found.update(_WORD.findall(_argument(module.text, match.end())))
+    start = text.find(_RANGE)
+    while start >= 0:
+        before = text[max(0, start - 2) : start]
+        if before[-1:] == "t":  # ``trange``
+            before = before[:-1]
+        if not (before and (before[-1].isalnum() or before[-1] == "_")):
+            found.update(_WORD.findall(_argument(text, start + len(_RANGE))))
+        start = text.find(_RANGE, start + 1)
     return frozenset(found - {"self", "len", "min", "max", "int", "shape", "range"})
 
 
