@@ -218,7 +218,8 @@ class Machine:
 
     def global_name(self, module: Module, name: str) -> Value:
         """A module-level name: what has run so far, or else what the project says of it."""
-        names = self.globals(module).names
+        frame = self._globals.get(module)
+        names = (frame or self.globals(module)).names
         if name in names:
             return names[name]
         if name == "__name__":

@@ -98,8 +98,12 @@ def _instance_attribute(machine: Machine, owner: Instance, name: str, site: Loca
 def class_member(machine: Machine, cls: ClassValue, name: str) -> tuple[ClassValue, Value] | None:
     """A member of a class or of its project bases, and the class that has it."""
     lineage = cls.lineage()
-    if name not in _bound_by(cls, lineage) and not any([name in ancestor.attributes for ancestor in lineage]):
-        return None  # what objects get names for is asked here, and is hardly ever in the class
+    if name not in _bound_by(cls, lineage):
+        # as is nearly every name that an object gets; the class may still have been given it from outside
+        for ancestor in lineage:
+            if name in ancestor.attributes:
+                return ancestor, ancestor.attributes[name]
+        return None
     for ancestor in lineage:
         if name in ancestor.attributes:
             return ancestor, ancestor.attributes[name]

@@ -100,7 +100,10 @@ class Recorder:
 
     def _is_start(self, site: Location) -> bool:
         # Spans first: they differ nearly always, and paths take long to compare.
-        return any([start.span == site.span and start.path == site.path for start in self._starts])
+        for start in self._starts:
+            if start.span == site.span and start.path == site.path:
+                return True
+        return False
 
     def begin_loop(self) -> int:
         """A new loop; its rounds are told by ``round``."""
