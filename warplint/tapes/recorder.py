@@ -100,10 +100,7 @@ class Recorder:
 
     def _is_start(self, site: Location) -> bool:
         # Spans first: they differ nearly always, and paths take long to compare.
-        for start in self._starts:
-            if start.span == site.span and start.path == site.path:
-                return True
-        return False
+        return any(start.span == site.span and start.path == site.path for start in self._starts)
 
     def begin_loop(self) -> int:
         """A new loop; its rounds are told by ``round``."""
