@@ -27,12 +27,16 @@ def available_cpus() -> int:
     return os.cpu_count() or 1
 
 
-def relax_collector() -> None:
-    """Have Python look for cyclic garbage less often: syntax trees live as long as the run, and looking through them
-    again and again costs a third of it. This concerns the whole process, so only programs of our own call it."""
+def relax_collector(objects: int = 2_000_000) -> None:
+    """Have Python look for cyclic garbage less often, each time that there are so many new ``objects``.
+
+    Syntax trees live as long as the run, and looking through them again and again costs a third of it; to look through
+    each of them once, as soon as there are 200,000 new ones, still costs a tenth. What is found is worth less memory
+    than the trees take. This concerns the whole process, so only programs of our own call it.
+    """
     import gc
 
-    gc.set_threshold(200_000, 50, 100)
+    gc.set_threshold(objects, 50, 100)
 
 
 class Workers(Generic[State]):

@@ -53,3 +53,18 @@ def test_verbose_runs_tell_it(tmp_path: Path) -> None:
     assert "mill.py: `__main__`" in told
     assert f"of which one file may take {entries.MODULE_BUDGET}; 1 entry point was not followed to the end" in told
     assert "mill.py" not in run_warplint("--no-probe", ".", cwd=tmp_path).stderr
+
+
+def test_a_long_run_is_made_again_only_where_it_met_a_count(tmp_path: Path) -> None:
+    """A run with smaller counts is the same one up to the first count: without any it goes on where patience ended."""
+    path = write(tmp_path, 4)
+    text = path.read_text()
+    steps = {}
+    for rounds in (3, 40):
+        loop = f"    rounds = {rounds}\n    for number in range(rounds):\n        print(number)\n"
+        path.write_text(text.replace("    level_0(3)\n", f"{loop}    level_0(3)\n"))
+        (analysis,) = analyse_files([path], open_project((tmp_path,)), {}, jobs=1)
+        assert analysis.runs == 1 and not analysis.exhausted
+        steps[rounds] = analysis.steps
+    assert steps[3] > entries.FULL_BUDGET
+    assert entries.FULL_BUDGET < steps[40] - steps[3] < 2 * entries.FULL_BUDGET

@@ -381,7 +381,7 @@ def main() -> int:
     """Serve on standard input and output until the editor says that it is enough."""
     from warplint.server.features import connect
 
-    relax_collector()
+    relax_collector(200_000)  # a server makes new trees again and again
     keep_at_most(_KNOWN_NODES)
     server = Server()
     connect(server)

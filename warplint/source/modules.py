@@ -45,6 +45,8 @@ class Definition:
     @property
     def qualname(self) -> str:
         """The dotted name inside the module: ``outer.inner``, ``Class.method``."""
+        if not self.scope:
+            return self.node.name
         return ".".join([*(outer.name for outer in self.scope), self.node.name])
 
     @property

@@ -89,7 +89,7 @@ def _pure(machine: Machine, name: str, function: Callable[..., Any] | None, args
         args = tuple(known) if known is not None else args
         if name == "sum":
             args = (args,) if known is not None else args
-    if args and all(is_plain(arg) for arg in args) and function is not None:
+    if args and function is not None and is_plain(args):
         try:
             return function(*args)  # type: ignore[no-any-return]
         except (TypeError, ValueError, ArithmeticError):

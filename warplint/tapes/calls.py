@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from warplint.ir.spans import Location
 from warplint.source.project import Definition, Module
 from warplint.tapes import arrays, containers, hostdata, launches, members, model, optimizers, tapes
 from warplint.tapes.frames import Frame, Return
-from warplint.tapes.memo import Memo
+from warplint.tapes.memo import Memo, ModuleMemo
 from warplint.tapes.values import (
     ArrayValue,
     BoundMethod,
@@ -156,12 +157,21 @@ def _yields(function: ir.FunctionDef | ir.ClassDef) -> bool:
 is_generator = Memo(_yields)
 
 
-def _speaks_of_yield(module: Module) -> bool:
-    return "yield" in module.text
+def _lines_with_yield(module: Module) -> list[int]:
+    return [number for number, line in enumerate(module.text.split("\n"), 1) if "yield" in line]
 
 
-#: Whether any function of a module may yield: where none does, not one of them is looked through.
-_has_generators = Memo(_speaks_of_yield)
+#: The lines of a module that speak of yielding: functions without any are not looked through.
+_yields_at = ModuleMemo(_lines_with_yield)
+
+
+def _may_yield(definition: Definition) -> bool:
+    lines = _yields_at(definition.module)
+    if not lines:
+        return False
+    span = definition.node.span
+    position = bisect_left(lines, span.line)
+    return position < len(lines) and lines[position] <= span.end_line
 
 
 def _own_nodes(node: ir.Node) -> Iterator[ir.Node]:
@@ -197,7 +207,7 @@ def call_function(
     if definition.scope and isinstance(definition.scope[-1], ir.ClassDef) and args and bound:
         frame.receiver = args[0]
         frame.cls = _class_of(machine, args[0], definition)
-    if _has_generators(definition.module) and is_generator(node):
+    if _may_yield(definition) and is_generator(node):
         if any(name.endswith("contextmanager") for name in members.decorators(machine, function)):
             return GeneratorContext(definition, frame, site)
         # All that it yields is made at once.
@@ -228,27 +238,28 @@ def bind(machine: Machine, function: FunctionValue, args: tuple[Value, ...], key
     definition = function.definition
     node = definition.node
     assert isinstance(node, ir.FunctionDef)
-    frame = Frame(definition.module, definition.inner_scope, {}, function.closure)
-    given = dict(keywords)
-    spread = given.pop("*", None)
-    more = given.pop("**", None)
-    positional = list(args)
+    names: dict[str, Value] = {}
+    frame = Frame(definition.module, definition.inner_scope, names, function.closure)
+    given = dict(keywords) if keywords else {}
+    spread = given.pop("*", None) if given else None
+    more = given.pop("**", None) if given else None
+    taken = 0
     for parameter in node.parameters:
-        name = parameter.name
-        if parameter.kind == "*":
-            rest = tuple(positional)
-            frame.names[name] = Unknown(name) if spread is not None else rest
-            positional = []
-        elif parameter.kind == "**":
-            frame.names[name] = DictValue(dict(given), open=more is not None)
-        elif parameter.kind == "positional" and positional:
-            frame.names[name] = _named(positional.pop(0), name)
+        name, kind = parameter.name, parameter.kind
+        if kind == "positional" and taken < len(args):
+            names[name] = _named(args[taken], name)
+            taken += 1
+        elif kind == "*":
+            names[name] = Unknown(name) if spread is not None else args[taken:]
+            taken = len(args)
+        elif kind == "**":
+            names[name] = DictValue(given.copy(), open=more is not None)
         elif name in given:
-            frame.names[name] = _named(given.pop(name), name)
+            names[name] = _named(given.pop(name), name)
         elif parameter.default is not None and more is None:
-            frame.names[name] = _default(machine, function, parameter)
+            names[name] = _default(machine, function, parameter)
         else:
-            frame.names[name] = Unknown(name)
+            names[name] = Unknown(name)
     return frame
 
 

@@ -119,6 +119,8 @@ def _imported_openers(module: Module) -> frozenset[str]:
     for region in module.regions:
         if region.kind != "import":
             continue
+        if not few and known.isdisjoint(_WORD.findall(module.text, region.start, region.end)):
+            continue  # most imports, which need not be read for this
         for statement in module.read(region):
             if isinstance(statement, ir.ImportFrom):
                 source = project.absolute(statement, module)

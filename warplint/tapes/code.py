@@ -48,7 +48,7 @@ class Makers(Generic[_Made]):
     def of(self, node: object, path: Path) -> _Made:
         """The code of ``node``, the same each time; nodes are told apart by identity."""
         known = self._known.get(id(node))
-        if known is not None and known[0] is node and known[1] == path:
+        if known is not None and known[0] is node and (known[1] is path or known[1] == path):
             return known[2]
         if len(self._known) >= _MAX_ENTRIES:
             self._known.clear()

@@ -85,25 +85,27 @@ class _Runs:
         while flips and remaining > 0:
             flip = flips.pop(0)
             questions = Questions(frozenset() if flip is None else frozenset({flip}))
-            budget = min(RUN_BUDGET if shrunk else FULL_BUDGET, remaining)
-            machine = Machine(self._project, self._effects, budget, questions, shrunk)
+            budget = min(RUN_BUDGET, remaining)
+            machine = Machine(self._project, self._effects, budget, questions, shrunk, FULL_BUDGET)
             trace = machine.recorder.trace
             trace.entry = entry.name
-            trace.shrunk = shrunk
             try:
                 entry.start(machine)
             except (OutOfBudget, RecursionError):
                 trace.finished = False
             except HostError:
                 pass
+            trace.shrunk = machine.shrunk
             _settle(machine, trace)
             spent = budget - max(0, machine.budget)
             remaining -= spent
             self._budget -= spent
             steps += spent
+            if not shrunk and (machine.shrunk or not (trace.finished or machine.cut)):
+                self._long = True
+            shrunk = machine.shrunk
             if not shrunk and (machine.cut or not trace.finished) and remaining > 0:
                 shrunk = True
-                self._long = self._long or not trace.finished
                 flips.insert(0, flip)
                 continue
             self.covered |= machine.covered
@@ -150,7 +152,7 @@ def _run_module(machine: Machine, module: Module, name: str) -> None:
     """Run what stands at the top level of a file; definitions and imports are read when they are asked for."""
     frame = machine.globals(module)
     frame.names["__name__"] = name
-    machine.recorder.entries.add(_place(module))
+    machine.recorder.starts(_place(module))
     machine.recorder.enter("<module>", _place(module))
     for region in module.regions:
         if region.kind in ("assign", "other"):
@@ -182,7 +184,7 @@ def _function(module: Module, definition: Definition, starts: list[Definition]) 
     def start(machine: Machine) -> None:
         _run_module(machine, module, module.name)
         site = Location(module.path, definition.node.span)
-        machine.recorder.entries.add(site)
+        machine.recorder.starts(site)
         owner = definition.scope[-1] if definition.scope else None
         if owner is None:
             function = machine.definition_value(definition, None)

@@ -11,7 +11,7 @@ from warplint.ir.spans import Location
 from warplint.source.project import canonical
 from warplint.tapes import calls, hostdata, members, operators, sequences, texts
 from warplint.tapes.code import Code, Makers
-from warplint.tapes.frames import Frame, OutOfBudget
+from warplint.tapes.frames import Frame
 from warplint.tapes.questions import derived
 from warplint.tapes.values import (
     ArrayValue,
@@ -138,11 +138,11 @@ def _call(node: ir.Call, path: Path) -> Code:
 
     def run(machine: Machine, frame: Frame) -> Value:
         machine.budget -= 1
-        if machine.budget < 0:
-            raise OutOfBudget
+        if machine.budget < machine.floor:
+            machine.reached()
         function = callee(machine, frame)
         args = [arg(machine, frame) for arg in positional]
-        keywords = {name: value(machine, frame) for name, value in named}
+        keywords = {name: value(machine, frame) for name, value in named} if named else {}
         if owner and function.__class__ is Method and function.receiver.__class__ is ListValue:
             _name_elements(owner, args)
         machine.written = node

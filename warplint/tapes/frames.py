@@ -44,7 +44,7 @@ class Frame:
         return None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class Return:
     """A function ended with this value."""
 

@@ -190,10 +190,17 @@ def _effects(
     return accesses, flows
 
 
+#: What a snapshot leaves as it is; large structs hold hardly anything else.
+_AS_IT_IS = frozenset({ArrayValue, Unknown, int, float, bool, str, type(None)})
+
+
 def _snapshot(value: Value) -> object:
     if isinstance(value, Instance) and value.is_struct:
         definition = value.cls.definition
-        fields = {name: _snapshot(inner) for name, inner in value.attributes.items()}
+        fields = {
+            name: inner if inner.__class__ in _AS_IT_IS else _snapshot(inner)
+            for name, inner in value.attributes.items()
+        }
         return StructSnapshot(DefinitionRef(definition.module.path, definition.qualname), id(value), fields)
     if isinstance(value, ListValue):
         return tuple(_snapshot(item) for item in value.items)

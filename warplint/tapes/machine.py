@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import NamedTuple
 
 from warplint.ir import syntax as ir
 from warplint.ir.effects import EffectSummary
@@ -49,18 +48,21 @@ MAX_RECURSION = 3
 PATIENCE = 16_000
 
 
-class Activation(NamedTuple):
-    """One interpreted call: the function and where it was called."""
-
-    definition: Definition
-    site: Location
-
-
 class Machine:
-    """Runs host code of ``project``. ``effects`` tells what kernels do; ``budget`` is the number of steps."""
+    """Runs host code of ``project``. ``effects`` tells what kernels do; ``budget`` is the number of steps.
+
+    A run that is not ``shrunk`` follows the program as it is written for ``patience`` steps. If it has met no count by
+    then that would be smaller in a shrunk run, it is one up to here, and goes on as one; else it ends.
+    """
 
     def __init__(
-        self, project: Project, effects: Effects, budget: int, questions: Questions, shrunk: bool = False
+        self,
+        project: Project,
+        effects: Effects,
+        budget: int,
+        questions: Questions,
+        shrunk: bool = False,
+        patience: int = 0,
     ) -> None:
         self.project = project
         self.effects = effects
@@ -68,12 +70,18 @@ class Machine:
         self.questions = questions
         #: Whether counts of steps are made smaller (see ``warplint.tapes.shrink``).
         self.shrunk = shrunk
+        #: Steps that may be left when the run has been followed as it is written for long enough: from there on counts
+        #: are made smaller.
+        self.floor = 0 if shrunk else max(0, budget - patience)
+        #: Whether a count was met that would be smaller in a run with smaller counts: such a run is another one.
+        self.counts = False
         #: Whether a loop that does something with arrays was left before its end, for want of steps.
         self.cut = False
         #: Steps that were spent in loops which did nothing with arrays.
         self.idle = 0
         self.recorder = Recorder()
-        self.activations: list[Activation] = []
+        #: How many interpreted calls are inside one another here.
+        self._active = 0
         #: How many `try` statements with handlers are around the present place.
         self.handlers = 0
         #: The definitions that were run, by the identity of their nodes.
@@ -89,6 +97,9 @@ class Machine:
         self._functions: dict[tuple[int, int], Value] = {}
         self._pure: dict[tuple[str, int], tuple[Unknown, object]] = {}
         self._qualnames: dict[int, str] = {}
+        self._summaries: dict[int, EffectSummary | None] = {}
+        # How often each function is on the call stack, by the identity of its node.
+        self._depths: dict[int, int] = {}
         #: Contexts of torch functions whose backward has not run yet: pairs of class and context.
         self.pending: list[tuple[ClassValue, Value]] = []
 
@@ -97,8 +108,15 @@ class Machine:
     def tick(self, cost: int = 1) -> None:
         """Count steps; raises OutOfBudget when there are none left."""
         self.budget -= cost
-        if self.budget < 0:
+        if self.budget < self.floor:
+            self.reached()
+
+    def reached(self) -> None:
+        """The steps are used up, or the patience with a run as it is written: go on with smaller counts, if that is
+        the same run so far; raises OutOfBudget where it is not."""
+        if self.budget < 0 or self.counts or self.cut:
             raise OutOfBudget
+        self.shrunk, self.floor = True, 0
 
     def evaluate(self, node: ir.Expr, frame: Frame) -> Value:
         """The value of an expression."""
@@ -128,9 +146,12 @@ class Machine:
     def run(self, definition: Definition, site: Location, frame: Frame) -> Signal:
         """Run the body of a function that was called at ``site``; the signal says how it ended."""
         node = definition.node
-        self.activations.append(Activation(definition, site))
+        depths, key = self._depths, id(node)
+        before = depths.get(key, 0)
+        self._active += 1
+        depths[key] = before + 1
         self.recorder.enter(self._qualname(definition), site)
-        self.covered.add(id(node))
+        self.covered.add(key)
         records = len(self.recorder.trace.records)
         if records != self._records:
             self._records, self._last = records, self.budget
@@ -139,7 +160,8 @@ class Machine:
         try:
             return statements.block(node.body, definition.module.path).run(self, frame)
         finally:
-            self.activations.pop()
+            self._active -= 1
+            depths[key] = before
             self.recorder.leave()
 
     def _qualname(self, definition: Definition) -> str:
@@ -151,25 +173,24 @@ class Machine:
         return known
 
     @contextmanager
-    def suspended(self) -> Iterator[None]:
+    def suspended(self, definition: Definition) -> Iterator[None]:
         """The time that the caller's code runs inside an activation (the body of a ``with`` over a generator)."""
-        active = self.activations.pop()
         place = self.recorder.leave()
+        key = id(definition.node)
+        self._active -= 1
+        self._depths[key] -= 1
         try:
             yield
         finally:
-            self.activations.append(active)
+            self._active += 1
+            self._depths[key] += 1
             self.recorder.enter(*place)
 
     def may_enter(self, definition: Definition) -> bool:
         """Whether the call stack allows one more call of ``definition``."""
-        if len(self.activations) >= MAX_DEPTH:
+        if self._active >= MAX_DEPTH:
             return False
-        node, times = definition.node, 0
-        for active in self.activations:
-            if active.definition.node is node:
-                times += 1
-        return times < MAX_RECURSION
+        return self._depths.get(id(definition.node), 0) < MAX_RECURSION
 
     # --- names ---
 
@@ -197,7 +218,8 @@ class Machine:
 
     def global_name(self, module: Module, name: str) -> Value:
         """A module-level name: what has run so far, or else what the project says of it."""
-        names = self.globals(module).names
+        frame = self._globals.get(module)
+        names = (frame or self.globals(module)).names
         if name in names:
             return names[name]
         if name == "__name__":
@@ -258,7 +280,10 @@ class Machine:
 
     def summary(self, kernel: KernelValue) -> EffectSummary | None:
         """What a kernel does to its arguments, None if that is not known."""
-        found = self.effects(kernel.definition)
+        node = kernel.definition.node
+        if id(node) not in self._summaries:  # the same kernels are launched again and again
+            self._summaries[id(node)] = self.effects(kernel.definition)
+        found = self._summaries[id(node)]
         if found is None or kernel.backward is None:
             return found
         return replace(found, backward=kernel.backward)

@@ -97,7 +97,14 @@ def _instance_attribute(machine: Machine, owner: Instance, name: str, site: Loca
 
 def class_member(machine: Machine, cls: ClassValue, name: str) -> tuple[ClassValue, Value] | None:
     """A member of a class or of its project bases, and the class that has it."""
-    for ancestor in cls.lineage():
+    lineage = cls.lineage()
+    if name not in _bound_by(cls, lineage):
+        # as is nearly every name that an object gets; the class may still have been given it from outside
+        for ancestor in lineage:
+            if name in ancestor.attributes:
+                return ancestor, ancestor.attributes[name]
+        return None
+    for ancestor in lineage:
         if name in ancestor.attributes:
             return ancestor, ancestor.attributes[name]
         definition = ancestor.definition
@@ -128,6 +135,13 @@ def _body_names(node: ir.FunctionDef | ir.ClassDef) -> dict[str, Binder]:
 
 #: The names that a class body binds, and the last statement that binds each.
 _bound_in = Memo(_body_names)
+
+
+def _bound_by(cls: ClassValue, lineage: tuple[ClassValue, ...]) -> frozenset[str]:
+    """The names that the bodies of a class and of its project bases bind."""
+    if cls.bound is None:
+        cls.bound = frozenset().union(*(_bound_in(ancestor.definition.node) for ancestor in lineage))
+    return cls.bound
 
 
 def class_frame(machine: Machine, cls: ClassValue) -> Frame:

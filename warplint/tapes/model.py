@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from warplint.ir.spans import Location
@@ -43,26 +44,48 @@ Handler = Callable[["Machine", Args, Keywords, Location], Value]
 
 def call_external(machine: Machine, name: str, args: Args, keywords: Keywords, site: Location) -> Value:
     """Call something outside the project by its full name."""
+    return _handler(name)(machine, args, keywords, site)
+
+
+@lru_cache(4096)
+def _handler(name: str) -> Handler:
+    """What stands for something outside the project."""
     handler = _HANDLERS.get(name)
     if handler is not None:
-        return handler(machine, args, keywords, site)
+        return handler
     if name in utilities.UTILITIES:
-        return utilities.call(machine, name, args, keywords, site)
+        return _named(utilities.call, name)
     if name in allocations.ALLOCATORS:
-        return allocations.allocate(machine, name, args, keywords, site)
+        return _named(allocations.allocate, name)
     if name.startswith("warp."):
-        return _warp(machine, name, args, keywords, site)
-    kind = vocabulary.role(name)
-    if kind == "context":
-        return ContextValue(args[0] if name.endswith("nullcontext") and args else machine.pure(name))
+        return _named(_warp, name)
+    if vocabulary.role(name) == "context":
+        return _named(_context, name)
     if name.startswith("torch.optim."):
-        return OptimizerValue(args[0] if args else keywords.get("params"), torch=True)
+        return _torch_optimizer
     if name.startswith("numpy."):
-        return hostdata.numpy_call(machine, name.removeprefix("numpy."), args, keywords, site)
+        return _named(hostdata.numpy_call, name.removeprefix("numpy."))
+    return _named(_other, name)
+
+
+def _named(function: Callable[[Machine, str, Args, Keywords, Location], Value], name: str) -> Handler:
+    return lambda machine, args, keywords, site: function(machine, name, args, keywords, site)
+
+
+def _context(machine: Machine, name: str, args: Args, keywords: Keywords, site: Location) -> Value:
+    return ContextValue(args[0] if name.endswith("nullcontext") and args else machine.pure(name))
+
+
+def _torch_optimizer(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
+    return OptimizerValue(args[0] if args else keywords.get("params"), torch=True)
+
+
+def _other(machine: Machine, name: str, args: Args, keywords: Keywords, site: Location) -> Value:
+    """Python's own functions, and what is only known by its name."""
     handled, result = builtins.call(machine, name, args, keywords, site)
     if handled:
         return result
-    if kind == "harmless":
+    if vocabulary.role(name) == "harmless":
         _look(machine, args, keywords, site)
         return Unknown(name)
     from warplint.tapes.calls import escape

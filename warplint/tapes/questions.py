@@ -108,8 +108,10 @@ def derived(operator: str, *operands: Value) -> Unknown:
 
 
 def _key(value: Value) -> object:
+    if value.__class__ is not tuple and value.__class__ is not slice:
+        return (value.__class__, value)  # numbers and texts, and what has identity
     try:
         hash(value)
     except TypeError:
         return id(value)
-    return (type(value).__name__, value)
+    return (value.__class__, value)

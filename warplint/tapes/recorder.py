@@ -57,10 +57,12 @@ class Recorder:
 
     def __init__(self) -> None:
         self.trace = Trace("")
-        #: Places that stand for calls which nobody wrote: where a run starts.
-        self.entries: set[Location] = set()
+        # Places that stand for calls which nobody wrote: where a run starts.
+        self._starts: list[Location] = []
         self.tapes: list[int] = []
         self._stack: list[tuple[str, Location]] = []
+        # For each call on the stack, the places where it and those around it are written.
+        self._calls: list[tuple[Location, ...]] = [()]
         self._loops: list[tuple[int, int]] = []
         self._next_loop = 0
         self._next_tape = 0
@@ -69,11 +71,22 @@ class Recorder:
 
     # --- place ---
 
+    def starts(self, site: Location) -> None:
+        """A run starts here: what is called at ``site`` is called by nobody."""
+        self._starts.append(site)
+
     def enter(self, definition: str, site: Location) -> None:
         self._stack.append((definition, site))
+        around = self._calls[-1]
+        self._calls.append(around if self._is_start(site) else (*around, site))
 
     def leave(self) -> tuple[str, Location]:
+        self._calls.pop()
         return self._stack.pop()
+
+    def _is_start(self, site: Location) -> bool:
+        # Spans first: they differ nearly always, and paths take long to compare.
+        return any(start.span == site.span and start.path == site.path for start in self._starts)
 
     def begin_loop(self) -> int:
         """A new loop; its rounds are told by ``round``."""
@@ -99,7 +112,7 @@ class Recorder:
     def context(self, site: Location) -> Context:
         return Context(
             site,
-            tuple(call for _, call in self._stack if call not in self.entries),
+            self._calls[-1],
             tuple(self._loops),
             self._stack[-1][0] if self._stack else "",
             self.tapes[-1] if self.tapes else None,
@@ -180,6 +193,8 @@ class Recorder:
         if record.adjoint:
             return
         for access in record.accesses:
+            if access.array.storage.owner is None or access.array.base is None:
+                continue
             writes = access.writes or access.accumulates
             how: How = "sum" if not writes and _adds_up(record, access.array) else "launch"
             self._gradient_access(access.array, writes, record.context, how)

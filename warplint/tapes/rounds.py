@@ -43,8 +43,10 @@ class Rounds:
         self._looked = len(records)
         if self._machine.shrunk and not self._machine.recorder.tapes and spent > _FORWARD_STEPS:
             return True  # a forward pass that is only repeated: no tape sees it
-        if done >= MAX_ROUNDS or spent > self._budget // 2:
+        if done >= MAX_ROUNDS or spent > (self._budget - self._machine.floor) // 2:
             self._machine.cut = True
+            if not self._machine.shrunk:
+                self._machine.reached()
             return True
         return False
 

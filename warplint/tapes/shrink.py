@@ -7,16 +7,19 @@ program. Their order is kept, and a number that was a multiple of another by far
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from warplint.ir import syntax as ir
 from warplint.source.project import Module
 from warplint.tapes.memo import ModuleMemo
-from warplint.tapes.values import Value
+
+if TYPE_CHECKING:
+    from warplint.tapes.machine import Machine
 
 #: Counts up to the first number become the second; all larger than the last become twelve. Each divides the next.
 _STEPS = ((16, 3), (128, 6))
 
-_RANGE = re.compile(r"\bt?range\(")
+_RANGE = "range("
 _BRACKET = re.compile(r"[()]")
 _WORD = re.compile(r"[^\W\d]\w*")
 
@@ -30,9 +33,16 @@ def smaller(number: int) -> int:
 
 def _counts(module: Module) -> frozenset[str]:
     # The text is enough: to read all of a large module for this would cost more than to run what is needed of it.
+    text = module.text
     found: set[str] = set()
-    for match in _RANGE.finditer(module.text):
-        found.update(_WORD.findall(_argument(module.text, match.end())))
+    start = text.find(_RANGE)
+    while start >= 0:
+        before = text[max(0, start - 2) : start]
+        if before[-1:] == "t":  # ``trange``
+            before = before[:-1]
+        if not (before and (before[-1].isalnum() or before[-1] == "_")):
+            found.update(_WORD.findall(_argument(text, start + len(_RANGE))))
+        start = text.find(_RANGE, start + 1)
     return frozenset(found - {"self", "len", "min", "max", "int", "shape", "range"})
 
 
@@ -50,12 +60,13 @@ def _argument(text: str, start: int) -> str:
 counts = ModuleMemo(_counts)
 
 
-def assigned(module: Module, target: ir.Expr, node: ir.Expr, value: Value) -> Value:
-    """What an assignment binds: a count that is written out (or rounded from a duration) gets smaller.
+def assigned(machine: Machine, module: Module, target: ir.Expr, node: ir.Expr, value: int) -> int:
+    """What an assignment binds: a count that is written out (or rounded from a duration) gets smaller in a run with
+    smaller counts; any other run notes that it met one.
 
     Counts that are computed from others follow those.
     """
-    if not isinstance(value, int) or isinstance(value, bool) or value <= 3:
+    if value <= 3 or (machine.counts and not machine.shrunk):
         return value
     name = target.attr if isinstance(target, ir.Attribute) else target.id if isinstance(target, ir.Name) else ""
     if name not in counts(module):
@@ -63,5 +74,6 @@ def assigned(module: Module, target: ir.Expr, node: ir.Expr, value: Value) -> Va
     if isinstance(node, ir.Constant) or (
         isinstance(node, ir.Call) and isinstance(node.func, ir.Name) and node.func.id in ("int", "round")
     ):
-        return smaller(value)
+        machine.counts = True
+        return smaller(value) if machine.shrunk else value
     return value

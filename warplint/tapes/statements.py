@@ -12,7 +12,7 @@ from warplint.source.bindings import target_names
 from warplint.source.project import Definition
 from warplint.tapes import contexts, expressions, hostdata, operators, sequences, shrink, targets
 from warplint.tapes.code import Makers, Step
-from warplint.tapes.frames import Frame, HostError, OutOfBudget, Return, Signal
+from warplint.tapes.frames import Frame, HostError, Return, Signal
 from warplint.tapes.memo import Memo
 from warplint.tapes.questions import ROUNDS
 from warplint.tapes.rounds import Rounds
@@ -38,15 +38,22 @@ class Block:
         """Run the statements; the signal says how the block ended."""
         steps = self._steps
         if steps is None:
-            steps = self._steps = [_MAKERS.make(statement, self._path) for statement in self._body]
+            steps = self._steps = [
+                _MAKERS.make(statement, self._path) for statement in self._body if not _is_empty(statement)
+            ]
         for step in steps:
             machine.budget -= 1
-            if machine.budget < 0:
-                raise OutOfBudget
+            if machine.budget < machine.floor:
+                machine.reached()
             signal = step(machine, frame)
             if signal is not None:
                 return signal
         return None
+
+
+def _is_empty(statement: ir.Stmt) -> bool:
+    """Whether a statement does nothing: a docstring."""
+    return isinstance(statement, ir.ExprStmt) and isinstance(statement.value, ir.Constant)
 
 
 _BLOCKS: Makers[Block] = Makers()
@@ -65,8 +72,8 @@ def _assign(node: ir.Assign, path: Path) -> Step:
     def run(machine: Machine, frame: Frame) -> Signal:
         value = inner(machine, frame)
         for target, bind in binds:
-            if machine.shrunk:
-                value = shrink.assigned(frame.module, target, node.value, value)
+            if value.__class__ is int:
+                value = shrink.assigned(machine, frame.module, target, node.value, value)
             bind(machine, value, frame)
         return None
 
@@ -108,8 +115,8 @@ def _ann_assign(node: ir.AnnAssign, path: Path) -> Step:
 
     def run(machine: Machine, frame: Frame) -> Signal:
         value = inner(machine, frame)
-        if machine.shrunk:
-            value = shrink.assigned(frame.module, node.target, written, value)
+        if value.__class__ is int:
+            value = shrink.assigned(machine, frame.module, node.target, written, value)
         bind(machine, value, frame)
         return None
 
@@ -117,8 +124,6 @@ def _ann_assign(node: ir.AnnAssign, path: Path) -> Step:
 
 
 def _expression(node: ir.ExprStmt, path: Path) -> Step:
-    if isinstance(node.value, ir.Constant):
-        return _nothing
     return _evaluated(node.value, path)
 
 
@@ -397,7 +402,7 @@ def _in_generator(machine: Machine, manager: GeneratorContext, body: Callable[[V
     signals: list[Signal] = []
 
     def at_yield(value: Value) -> None:
-        with machine.suspended():
+        with machine.suspended(manager.definition):
             signals.append(body(value))
 
     manager.frame.on_yield = at_yield

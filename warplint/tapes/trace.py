@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal, Union
+from typing import Literal, NamedTuple, Union
 
 from warplint.ir.effects import EffectSummary
 from warplint.ir.programs import DefinitionRef
@@ -16,8 +16,7 @@ from warplint.ir.spans import Location
 from warplint.tapes.values import ArrayValue, Storage, Unknown, Value
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(NamedTuple):
     """Where a record was made.
 
     ``stack``: the call sites around it, outermost first. ``loops``: pairs of (loop, round) around it, outermost
@@ -31,8 +30,7 @@ class Context:
     tape: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(NamedTuple):
     """What a launch does to one array (see ``warplint.ir.effects.Effect``)."""
 
     array: ArrayValue

@@ -201,6 +201,8 @@ class ClassValue:
     kind: str = "plain"  # plain | struct | dataclass | namedtuple | enum | tape
     attributes: dict[str, Value] = field(default_factory=dict)
     _lineage: tuple[ClassValue, ...] = ()
+    #: The names that the bodies of this class and of its project bases bind, once somebody has asked.
+    bound: frozenset[str] | None = None
 
     def lineage(self) -> tuple[ClassValue, ...]:
         """This class and its project bases, in the order of attribute lookup (depth first)."""
@@ -331,12 +333,15 @@ Value = Union[
 ]
 
 PLAIN = (int, float, complex, str, bytes, type(None))
+_PLAIN_CLASSES = frozenset({*PLAIN, bool})
 
 
 def is_plain(value: object) -> bool:
     """Whether a value stands for itself all through (numbers, strings, None and tuples of them)."""
+    if value.__class__ in _PLAIN_CLASSES:
+        return True
     if isinstance(value, tuple):
-        return all(is_plain(item) for item in value)
+        return _PLAIN_CLASSES.issuperset(map(type, value)) or all(map(is_plain, value))
     return isinstance(value, PLAIN)
 
 
