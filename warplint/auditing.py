@@ -144,15 +144,14 @@ def _probed(
             for subject, what in zip(one.subjects, seen, strict=True):
                 through = "" if subject.ref == one.target else one.target.qualname
                 before = known.get(subject.location)
-                if before is None or what.evidence.verdict != "inconclusive":
+                if before is None or before.seen.idle or what.evidence.verdict != "inconclusive":
                     known[subject.location] = _Shown(what, through)
 
     run(_launches(subjects))
     left = [
         subject
         for subject in subjects
-        if subject.role == "func"
-        and (subject.location not in known or known[subject.location].seen.evidence.verdict != "refuted")
+        if subject.role == "func" and (subject.location not in known or not _settled(known[subject.location].seen))
     ]
     run([Asked(subject.ref, (subject,)) for subject in left])
     for location, shown in known.items():
@@ -160,6 +159,11 @@ def _probed(
             reason = f"`{shown.through}`, which calls it, is wrong, and the func alone could not be decided"
             known[location] = _Shown(Seen(Evidence("inconclusive", reason), shown.seen.stored), shown.through)
     return known
+
+
+def _settled(seen: Seen) -> bool:
+    """Whether a kernel showed that a func that it calls is right."""
+    return seen.evidence.verdict == "refuted" and not seen.idle
 
 
 def _launches(subjects: Sequence[Subject]) -> list[Asked]:

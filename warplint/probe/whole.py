@@ -31,13 +31,15 @@ class Seen:
     """What a launch showed of one subject, and whether an earlier run had the answer.
 
     ``unreached`` are the lines of blocks that no input ran. ``scatters``: plain stores go where indices read from
-    arrays say, so that they may meet others at inputs that nobody would use.
+    arrays say, so that they may meet others at inputs that nobody would use. ``idle``: the launch has no gradient,
+    which is all that can be said of what it calls.
     """
 
     evidence: Evidence
     stored: bool = False
     unreached: tuple[int, ...] = ()
     scatters: bool = False
+    idle: bool = False
 
 
 def probe_whole(
@@ -74,7 +76,8 @@ def probe_whole(
             number, position = places[place]
             evidence = Evidence(said["verdict"], said["detail"], answer.device, answer.warp_version, said["numbers"])
             unreached = tuple(said.get("unreached", ()))
-            found[number][position] = Seen(evidence, answer.stored, unreached, bool(said.get("scatters")))
+            idle = said["verdict"] == "refuted" and not said["numbers"]
+            found[number][position] = Seen(evidence, answer.stored, unreached, bool(said.get("scatters")), idle)
     return [tuple(one) for one in found]
 
 
@@ -108,6 +111,7 @@ def _job(asked: Asked, project: Project, options: ProbeOptions) -> tuple[Job, li
         "all": True,
         "marks": marks,
         "callers": False,
+        "whole": True,
     }
     return Job(made.text, made.twin, json.dumps(plan | admitted(made, options)), bool(made.folders)), positions
 

@@ -16,7 +16,7 @@ import warp as wp
 from warplint.probe.worker import isolate
 from warplint.probe.worker.account import Account, inconclusive, may_race, through_callers
 from warplint.probe.worker.checks import repeated, silent
-from warplint.probe.worker.experiment import Experiment
+from warplint.probe.worker.experiment import Experiment, nothing_to_differentiate
 from warplint.probe.worker.generics import fitting
 from warplint.probe.worker.handles import Unsupported, group_roots
 from warplint.probe.worker.inputs import Choice, Draw, Profile, choices
@@ -40,6 +40,8 @@ _ATTEMPTS_DIRECTED = 32
 # After so many, hundreds of inputs are run forward only to find some that reach what was missed (``scouting``).
 _BEFORE_SCOUTING = 10
 _SCOUTED_SETS = 16
+# After so many, they are run to find more of those that show something, where few do.
+_BEFORE_MORE = 20
 # One input set may take so long.
 _ATTEMPT_SECONDS = 15.0
 # After so many input sets at which bounds are only left in reverse, a version without checks is compiled: other inputs
@@ -230,13 +232,16 @@ class KernelJob:
         ladder = _Ladder(directed=self.check == "finite-adjoint")
         shared: Counter[str] = Counter()
         release: tuple[Any, Usage] | None = None
-        scouted = False
+        scouted = more = False
         strayed = 0
         for profile in ladder:
             wanting = any(account.needs_scouting for account in accounts.values())
             if ladder.tried == _BEFORE_SCOUTING and wanting and twin is not None and not scouted:
                 scouted = True
                 self._scout(twin, accounts, ladder, deadline)
+            if ladder.tried == _BEFORE_MORE and twin is not None and not more:
+                more = True
+                self._look_for_more(twin, accounts, ladder, deadline)
             waiting = [number for number, account in accounts.items() if account.verdict is None]
             if not waiting:
                 break
@@ -276,6 +281,8 @@ class KernelJob:
             ladder.single = True
         elif any(account.last_wrong is profile and account.verdict is None for account in accounts):
             ladder.again(profile)
+        if any(account.is_rough for account in accounts):
+            ladder.stretch()
 
     def _scout(self, twin: Any, accounts: dict[int, Account], ladder: _Ladder, deadline: float) -> None:
         """Looks for inputs that run what the open accounts still miss, and asks for them."""
@@ -286,7 +293,7 @@ class KernelJob:
         def repeated(number: int, profile: Profile, hits: dict[str, int]) -> bool:
             return waiting[number].repeated(hits, profile.threads**usage.rank)
 
-        scout = Scout(twin, usage, [self.marks[number] for number in waiting], ladder.directed, repeated)
+        scout = Scout(twin, usage, [self.marks[number] for number in waiting], ladder.manner, repeated)
         for profile, hits in scout.search(self.scratch, deadline - 1.0):
             useful = False
             for number, needs in missing.items():
@@ -304,6 +311,24 @@ class KernelJob:
         for number, account in waiting.items():
             account.dead = scout.dead(self.marks[number])
 
+    def _look_for_more(self, twin: Any, accounts: dict[int, Account], ladder: _Ladder, deadline: float) -> None:
+        """Looks for inputs that run all that ran so far, where few of those drawn did, or could be run at all."""
+        usage = Usage(twin)
+        waiting = {number: account for number, account in accounts.items() if account.has_few}
+        if not waiting:
+            return
+
+        def fruitful(number: int, profile: Profile, hits: dict[str, int]) -> bool:
+            return waiting[number].runs_all(hits)
+
+        scout = Scout(twin, usage, [self.marks[number] for number in waiting], ladder.manner, fruitful)
+        found: Counter[int] = Counter()
+        for profile, hits in scout.search(self.scratch, deadline - 1.0):
+            wanted = [n for n in waiting if found[n] < _SCOUTED_SETS and fruitful(n, profile, hits)]
+            found.update(wanted)
+            if wanted:
+                ladder.prefer(profile)
+
     def _attempt(
         self, kernel: Any, twin: Any, usage: Usage, profile: Profile, left: float, waiting: list[int]
     ) -> isolate.Outcome:
@@ -318,6 +343,11 @@ class KernelJob:
         """One input set: what the launch showed, as JSON. Runs in a child on the CPU device."""
         stage.set("inputs")
         hits = None
+        if self.plan.get("whole"):
+            found = Draw(usage, profile, self.device).arguments({one.label: one.type for one in kernel.adj.args})
+            nothing = nothing_to_differentiate(found)
+            if nothing:
+                return {"hits": None, "problem": nothing, "compared": []}
         if twin is not None:
             twin_usage = Usage(twin)
             draw = Draw(twin_usage, profile, "cpu")
@@ -359,7 +389,10 @@ class KernelJob:
                 reasons["an assertion in the kernel, or in Warp, fails at the inputs drawn"] += 1
         elif outcome.ended.startswith("signal"):
             reasons[f"it crashes ({outcome.ended.partition(' ')[2]})"] += 1
-            ladder.roomier()
+            if outcome.ended == "signal SIGFPE":
+                ladder.divisible()
+            else:
+                ladder.roomier()
         elif "Unsupported:" in outcome.stderr:
             raise Unsupported(outcome.stderr.rpartition("Unsupported:")[2].strip())
         elif "MemoryError" in outcome.stderr or "allocate" in outcome.stderr:
@@ -378,6 +411,8 @@ class _Ladder:
         self.single = False
         self.tried = 0
         self._room = 0
+        self._ratios = False
+        self._stretched = False
         self._next: list[Profile] = []
 
     def __iter__(self) -> Iterator[Profile]:
@@ -395,7 +430,14 @@ class _Ladder:
                 count=(3, 4, 2, 5)[seed % 4],
                 signs=seed % 2 == 1,
                 directed=self.directed,
+                ratios=self._ratios,
+                spread=(1.0, 30.0, 1000.0, 0.1)[seed % 4] if self._stretched else 1.0,
             )
+
+    @property
+    def manner(self) -> Profile:
+        """How inputs are drawn, whatever the seed."""
+        return Profile(seed=0, directed=self.directed, ratios=self._ratios)
 
     def again(self, profile: Profile) -> None:
         """Asks for inputs near those of ``profile``: what was seen there must be seen again."""
@@ -405,6 +447,14 @@ class _Ladder:
     def prefer(self, profile: Profile) -> None:
         """Asks for this input set soon."""
         self._next.append(profile)
+
+    def divisible(self) -> None:
+        """Asks for numbers whose quotients are not zero: an integer was divided by zero."""
+        self._ratios = True
+
+    def stretch(self) -> None:
+        """Asks for numbers of other sizes: what comes of ordinary ones is too small to be seen, or too large."""
+        self._stretched = True
 
     def roomier(self) -> None:
         """Asks for larger arrays and smaller indices."""
