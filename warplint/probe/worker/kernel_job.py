@@ -6,7 +6,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -70,6 +70,7 @@ class KernelJob:
         self.deadline = self.begun + seconds
         self.check: str = self.plan["check"]
         self.overruns = 0
+        self._servants: list[isolate.Servant] = []
         self._choices: dict[str, list[Choice]] = {}
 
     # --- the whole ---
@@ -180,6 +181,9 @@ class KernelJob:
                 return {number: one | {"target": target, "choice": index} for number, one in found.items()}
         except (Unsupported, DoesNotCompile) as error:
             reason = str(error)
+        finally:
+            while self._servants:
+                self._servants.pop().close()
         return {number: inconclusive(reason) for number in open_marks}
 
     def choices(self, target: str) -> list[Choice]:
@@ -231,7 +235,8 @@ class KernelJob:
         accounts = {number: Account(self.check, races, self.marks[number]) for number in open_marks}
         ladder = _Ladder(directed=self.check == "finite-adjoint")
         shared: Counter[str] = Counter()
-        release: tuple[Any, Usage] | None = None
+        release: isolate.Servant | None = None
+        servant = self._servant(kernel, twin, usage)
         scouted = more = False
         strayed = 0
         for profile in ladder:
@@ -249,7 +254,7 @@ class KernelJob:
             if left < 0.2 or self.overruns >= 2:
                 shared["it does not finish within the time limit"] += 1000
                 break
-            outcome = self._attempt(kernel, twin, usage, profile, left, waiting)
+            outcome = self._attempt(servant, profile, left, waiting)
             if outcome.ended == "signal SIGILL" and outcome.stage == "backward":
                 # The reverse sweep reads or writes outside an array that the forward sweep stays in.
                 strayed += 1
@@ -258,9 +263,11 @@ class KernelJob:
                     continue
                 if release is None:
                     loaded, _ = self.compiled(target, choice, release=True)
-                    release = (loaded, Usage(loaded))
+                    # what leaves an array unseen may harm what comes after it
+                    release = self._servant(loaded, twin, Usage(loaded))
                 guarded = replace(profile, guard=64)
-                outcome = self._attempt(release[0], twin, release[1], guarded, left, waiting)
+                outcome = self._attempt(release, guarded, left, waiting)
+                release.close()
             if outcome.ended != "returned":
                 self._failed(outcome, ladder, shared)
                 continue
@@ -329,18 +336,34 @@ class KernelJob:
             if wanted:
                 ladder.prefer(profile)
 
-    def _attempt(
-        self, kernel: Any, twin: Any, usage: Usage, profile: Profile, left: float, waiting: list[int]
-    ) -> isolate.Outcome:
-        def work(stage: isolate.Stage) -> Any:
-            return self.one(kernel, twin, usage, profile, stage, waiting)
+    def _servant(self, kernel: Any, twin: Any, usage: Usage) -> isolate.Servant:
+        """A child that runs input sets of one compiled kernel."""
+        counting = Usage(twin) if twin is not None else None
 
-        return isolate.run(work, self.scratch, min(left, _ATTEMPT_SECONDS))
+        def work(stage: isolate.Stage, request: Any) -> Any:
+            values, waiting = request
+            return self.one(kernel, twin, (usage, counting), Profile(**values), stage, waiting)
+
+        self._servants.append(isolate.Servant(work, self.scratch))
+        return self._servants[-1]
+
+    def _attempt(self, servant: isolate.Servant, profile: Profile, left: float, waiting: list[int]) -> isolate.Outcome:
+        return servant.ask([asdict(profile), waiting], min(left, _ATTEMPT_SECONDS))
 
     def one(
-        self, kernel: Any, twin: Any, usage: Usage, profile: Profile, stage: isolate.Stage, waiting: list[int]
+        self,
+        kernel: Any,
+        twin: Any,
+        usages: tuple[Usage, Usage | None],
+        profile: Profile,
+        stage: isolate.Stage,
+        waiting: list[int],
     ) -> dict[str, Any]:
-        """One input set: what the launch showed, as JSON. Runs in a child on the CPU device."""
+        """One input set: what the launch showed, as JSON. Runs in a child on the CPU device.
+
+        ``usages`` are those of the kernel and of its counting twin.
+        """
+        usage, counting = usages
         stage.set("inputs")
         hits = None
         if self.plan.get("whole"):
@@ -349,8 +372,7 @@ class KernelJob:
             if nothing:
                 return {"hits": None, "problem": nothing, "compared": []}
         if twin is not None:
-            twin_usage = Usage(twin)
-            draw = Draw(twin_usage, profile, "cpu")
+            draw = Draw(counting or Usage(twin), profile, "cpu")
             arguments = draw.arguments({argument.label: argument.type for argument in twin.adj.args})
             stage.set("forward")
             hits = count_marks(twin, arguments, self.scratch)

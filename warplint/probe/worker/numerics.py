@@ -91,7 +91,7 @@ def differentiate(
 
 def _size(weights: np.ndarray, base: np.ndarray) -> np.ndarray:
     """How much each output weighs in the objective."""
-    return np.abs(weights) * np.maximum(np.abs(base), _INSIDE)
+    return np.asarray(np.abs(weights) * np.maximum(np.abs(base), _INSIDE))
 
 
 def _scatter(
