@@ -20,10 +20,14 @@ from warplint.source.project import Project
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A launch of ``target`` (a kernel, or a func with a kernel written around it), and the subjects whose bodies it is
-    to run: ``target`` itself, and funcs that it calls."""
+    to run: ``target`` itself, and funcs that it calls.
+
+    ``ordered``: at inputs whose indices let no plain store meet another one, nor a load that came before it.
+    """
 
     target: DefinitionRef
     subjects: tuple[Subject, ...]
+    ordered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +117,8 @@ def _job(asked: Asked, project: Project, options: ProbeOptions) -> tuple[Job, li
         "callers": False,
         "whole": True,
     }
+    if asked.ordered:
+        plan["ordered"] = True
     return Job(made.text, made.twin, json.dumps(plan | admitted(made, options)), bool(made.folders)), positions
 
 
@@ -120,5 +126,6 @@ def _cut(asked: Asked, positions: Sequence[int], project: Project, options: Prob
     """The name of the target in its script, and the script, with a mark for each of the subjects at ``positions``."""
     flagged: list[tuple[Location, ...]] = [(asked.subjects[position].whole,) for position in positions]
     slicer = Slicer(project, options.allow_native, flagged, options.allow_import)
-    slicer.options(asked.target.path)
+    alone = all(asked.subjects[position].role == "func" for position in positions)
+    slicer.options(asked.target.path, differentiated=alone)
     return slicer.add(asked.target), slicer.finish()

@@ -68,6 +68,21 @@ class Extents:
             profile.extent if deepest < 3 else max(8 if deepest == 3 else 6, profile.extent * 2 // (deepest + 1))
         )
         self._sizes: dict[tuple[Path, int], int] = {}
+        #: In an ordered input set: the arrays whose elements say where plain stores go, numbered for each target.
+        self.scattering: dict[Path, int] = {}
+        if profile.ordered:
+            for use in usage.uses.values():
+                for number, source in enumerate(sorted(one for one in use.store_sources if one[-1] == "[]")):
+                    self.scattering.setdefault(source, number)
+
+    def follows(self, use: Use) -> bool:
+        """Whether integers read elements that others say where to store to: only those stored before, if ordered."""
+        targets = {path for path, _ in use.index_of}
+        return bool(self.scattering) and any(
+            source in self.scattering
+            for target in targets
+            for source in self._usage.uses.get(target, use).store_sources
+        )
 
     def shape(self, path: Path, ndim: int) -> tuple[int, ...]:
         """The shape of the array at ``path``."""
@@ -95,6 +110,8 @@ class Extents:
         if kind == "shape":
             return self.size(top[1], top[2])
         if kind == "drawn":
+            if top[1] in self.scattering:
+                return (self.scattering[top[1]] + 1) * self.base
             return self._drawn(self._usage.uses.get(top[1]))
         one, two = self.top(top[1]), self.top(top[2])
         if one is None or two is None:

@@ -46,6 +46,7 @@ class Profile:
     other: int = 0
     jitter: int = 0  # another draw near the same values
     spread: float = 1.0  # scales all floats
+    ordered: bool = False  # no element is stored to twice, nor after it was read
     ratios: bool = False  # numbers that are not in arrays differ much, and integers divide each other
     guard: int = 0  # rows of unused memory on both sides of every array
 
@@ -235,9 +236,16 @@ class Draw:
         self.keep.append(item)
         return item.id
 
-    def integers(self, use: Use, shape: tuple[int, ...]) -> np.ndarray:
+    def integers(self, use: Use, shape: tuple[int, ...], path: Path = ()) -> np.ndarray:
         """Integers: what they are compared with, or small numbers; one of each where they index a store."""
         size = int(np.prod(shape, dtype=int))
+        if path in self.extents.scattering:
+            first = self.extents.scattering[path] * self.extents.base
+            return (first + 1 + np.arange(size) % self.extents.base).reshape(shape)
+        if path and self.extents.follows(use):
+            place = np.indices(shape)[0] if shape else np.zeros(shape)
+            before = np.floor(self.ints.random(shape) * (place + 1)).astype(int)
+            return np.where((place == 0) & bool(use.sides & {-1, -2}), -1, before)
         if use.chained:
             # each element points to the one before it, and the first to none; or the other way round, for a few
             if self.profile.threads > 1:
@@ -398,7 +406,7 @@ class Draw:
         if dtype in (int, *_INTS):
             if use.handle is not None and not self.index_instead(use):
                 return np.full(shape, int(self.handle(use.handle)), dtype=np.uint64)
-            return self.integers(use, shape).astype(_numpy(dtype))
+            return self.integers(use, shape, path).astype(_numpy(dtype))
         raise Unsupported(f"argument `{path[0]}` has elements of type {_name(dtype)}, for which no value can be made")
 
 

@@ -233,7 +233,7 @@ class KernelJob:
                 group_roots(use.root, self.device)  # known here, it is known in all children
         races = may_race(usage)
         accounts = {number: Account(self.check, races, self.marks[number]) for number in open_marks}
-        ladder = _Ladder(directed=self.check == "finite-adjoint")
+        ladder = _Ladder(self.check == "finite-adjoint", bool(self.plan.get("ordered")))
         shared: Counter[str] = Counter()
         release: isolate.Servant | None = None
         servant = self._servant(kernel, twin, usage)
@@ -428,8 +428,9 @@ class KernelJob:
 class _Ladder:
     """The input sets to try, in order; it adapts to what failed."""
 
-    def __init__(self, directed: bool) -> None:
+    def __init__(self, directed: bool, ordered: bool = False) -> None:
         self.directed = directed
+        self._ordered = ordered
         self.single = False
         self.tried = 0
         self._room = 0
@@ -452,6 +453,7 @@ class _Ladder:
                 count=(3, 4, 2, 5)[seed % 4],
                 signs=seed % 2 == 1,
                 directed=self.directed,
+                ordered=self._ordered,
                 ratios=self._ratios,
                 spread=(1.0, 30.0, 1000.0, 0.1)[seed % 4] if self._stretched else 1.0,
             )
@@ -459,7 +461,7 @@ class _Ladder:
     @property
     def manner(self) -> Profile:
         """How inputs are drawn, whatever the seed."""
-        return Profile(seed=0, directed=self.directed, ratios=self._ratios)
+        return Profile(seed=0, directed=self.directed, ordered=self._ordered, ratios=self._ratios)
 
     def again(self, profile: Profile) -> None:
         """Asks for inputs near those of ``profile``: what was seen there must be seen again."""

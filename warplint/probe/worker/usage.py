@@ -231,14 +231,17 @@ class _Body:
         if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.left, ast.Name):
             return None
         limit = self.number(test.comparators[0])
-        if limit is None or not float(limit).is_integer() or not isinstance(test.ops[0], (ast.Lt, ast.LtE)):
+        if limit is None or not limit.is_integer() or not isinstance(test.ops[0], (ast.Lt, ast.LtE)):
             return None
         return test.left.id, int(limit) - isinstance(test.ops[0], ast.Lt)
 
     def number(self, node: ast.expr) -> float | None:
         """The number that an expression is, seen through locals and integer arithmetic."""
         number = self.static(node)
-        return number if number is not None else folded(self.value(node).top)
+        if number is not None:
+            return number
+        known = folded(self.value(node).top)
+        return None if known is None else float(known)
 
     def tested(self, test: ast.expr) -> None:
         """Marks arrays of which the kernel asks whether they were passed."""
