@@ -163,8 +163,8 @@ def _probed(
         if subject.role == "func" and (subject.location not in known or not _settled(known[subject.location].seen))
     ]
     run([Asked(subject.ref, (subject,)) for subject in left])
-    # What is only wrong where indices coincide, or a store comes after a load that they lead to, may be right where it is
-    # used: a tree is walked from its root.
+    # What is only wrong where indices coincide, or a store comes after a load that they lead to, may be right in use: a
+    # tree is walked from its root.
     doubtful = {
         location
         for location, shown in known.items()
