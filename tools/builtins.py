@@ -22,6 +22,7 @@ from typing import Any
 
 import warp as wp
 from severed import severed
+from severed_tiles import severed_tiles
 from warp._src import context, types
 
 # Types that behave as float32 or int32 do for our questions; the rest of a family adds nothing.
@@ -250,6 +251,15 @@ def needs(parameters: list[str], body: str, arity: int, known: Needs) -> dict[in
     return {index: read | guard for index, read in found.items()}
 
 
+def note_lacking(entry: dict[str, Any], tokens: list[str], position: int) -> None:
+    """Adds to a built-in's entry that the argument at ``position`` gets no gradient where the types are ``tokens``."""
+    positions = next((found for given, found in entry.setdefault("lacking", []) if given == tokens), None)
+    if positions is None:
+        entry["lacking"].append([tokens, [position]])
+    elif position not in positions:
+        positions.append(position)
+
+
 def main() -> None:
     """Write the table."""
     output = Path(sys.argv[1]) if len(sys.argv) > 1 else Path("warplint/kernels/builtins.json")
@@ -317,12 +327,9 @@ def main() -> None:
         if one.difference == 0.0:
             entry_for_name["flat"] = True
             continue
-        tokens = [token(kind) for kind in one.kinds]
-        positions = next((found for given, found in entry_for_name.setdefault("lacking", []) if given == tokens), None)
-        if positions is None:
-            entry_for_name["lacking"].append([tokens, [one.position]])
-        elif one.position not in positions:
-            positions.append(one.position)
+        note_lacking(entry_for_name, [token(kind) for kind in one.kinds], one.position)
+    for tile in severed_tiles():
+        note_lacking(table[tile.name], list(tile.kinds), tile.position)
     document = {"warp": wp.__version__, "functions": table}
     lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(entry)}" for name, entry in table.items())
     output.write_text(

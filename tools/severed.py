@@ -98,7 +98,7 @@ def kernel(name: str, kinds: list[Any], folder: Path, number: int) -> tuple[Any,
     scope: dict[str, Any] = {"wp": wp, **{f"T{position}": kind for position, kind in enumerate(kinds)}}
     typed = ", ".join(f"{argument}: T{position}" for position, argument in enumerate(names))
     text = f"@wp.func\ndef called({typed}):\n    return wp.{name}({', '.join(names)})\n"
-    module = _module(text, scope, folder, f"called_{number}")
+    module = module_of(text, scope, folder, f"called_{number}")
     if module is None:
         return None
     try:
@@ -119,11 +119,11 @@ def kernel(name: str, kinds: list[Any], folder: Path, number: int) -> tuple[Any,
         arrays.append(f"out{position}: wp.array(dtype=R{position})")
         lines.append(f"    out{position}[0] = r{position}")
     text = f"@wp.kernel(module='unique')\ndef run({', '.join(arrays)}):\n" + "\n".join(lines) + "\n"
-    module = _module(text, scope, folder, f"run_{number}")
+    module = module_of(text, scope, folder, f"run_{number}")
     return None if module is None else (module.run, results)
 
 
-def _module(text: str, scope: dict[str, Any], folder: Path, name: str) -> types.ModuleType | None:
+def module_of(text: str, scope: dict[str, Any], folder: Path, name: str) -> types.ModuleType | None:
     path = folder / f"{name}.py"
     path.write_text(text)
     module = types.ModuleType(name)

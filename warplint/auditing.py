@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -64,15 +64,19 @@ def audit(options: AuditOptions, progress: Callable[[str], None] = lambda step: 
         allow_native=native,
         parallel=options.jobs or 0,
     )
-    seen = _probed(subjects, project, probe_options, progress)
-
     by_file: dict[Path, list[Finding]] = defaultdict(list)
     for finding in findings:
         by_file[finding.location.path].append(finding)
+    about = {
+        subject.location: [one for one in by_file[subject.whole.path] if _is_about(one, subject)]
+        for subject in subjects
+    }
+    flagged = {location for location, own in about.items() if own}
+    seen = _probed(subjects, flagged, project, probe_options, progress)
+
     entries = []
     for subject in subjects:
-        whole = subject.whole
-        own = [one for one in by_file[whole.path] if _is_about(one, subject)]
+        own = about[subject.location]
         fact = Fact("audited", subject.location, {}, (), "", program=KernelProgram(subject.ref, (), subject.callers))
         entries.append(_entry(subject, seen[subject.location], own, reaching(fact, uses, project).reach))
     problems = [*discovery.problems, *configurations.problems, *selection.problems]
@@ -121,9 +125,13 @@ class _Shown:
 
 
 def _probed(
-    subjects: Sequence[Subject], project: Project, options: ProbeOptions, progress: Callable[[str], None]
+    subjects: Sequence[Subject],
+    flagged: Collection[Location],
+    project: Project,
+    options: ProbeOptions,
+    progress: Callable[[str], None],
 ) -> dict[Location, _Shown]:
-    """What the probe saw of each subject.
+    """What the probe saw of each subject; rules find fault with those that are ``flagged``.
 
     Funcs ride on the nearest kernel that calls them, which costs no compilation of their own. Those that show nothing
     there, or show what need not be their own fault, are launched alone.
@@ -144,22 +152,41 @@ def _probed(
             for subject, what in zip(one.subjects, seen, strict=True):
                 through = "" if subject.ref == one.target else one.target.qualname
                 before = known.get(subject.location)
-                if before is None or what.evidence.verdict != "inconclusive":
+                if before is None or before.seen.idle or what.evidence.verdict != "inconclusive":
                     known[subject.location] = _Shown(what, through)
 
-    run(_launches(subjects))
+    launches = _launches(subjects)
+    run(launches)
     left = [
         subject
         for subject in subjects
-        if subject.role == "func"
-        and (subject.location not in known or known[subject.location].seen.evidence.verdict != "refuted")
+        if subject.role == "func" and (subject.location not in known or not _settled(known[subject.location].seen))
     ]
     run([Asked(subject.ref, (subject,)) for subject in left])
+    # What is only wrong where indices coincide, or a store comes after a load that they lead to, may be right in use: a
+    # tree is walked from its root.
+    doubtful = {
+        location
+        for location, shown in known.items()
+        if shown.seen.scatters and shown.seen.evidence.verdict == "confirmed" and location not in flagged
+    }
+    again = [one for one in launches if any(subject.location in doubtful for subject in one.subjects)]
+    again += [Asked(subject.ref, (subject,)) for subject in left if subject.location in doubtful]
+    kept = dict(known)
+    run([replace(one, ordered=True) for one in again])
+    for location, shown in kept.items():
+        if location not in doubtful or known[location].seen.evidence.verdict != "refuted":
+            known[location] = shown
     for location, shown in known.items():
         if shown.through and shown.seen.evidence.verdict == "confirmed":
             reason = f"`{shown.through}`, which calls it, is wrong, and the func alone could not be decided"
             known[location] = _Shown(Seen(Evidence("inconclusive", reason), shown.seen.stored), shown.through)
     return known
+
+
+def _settled(seen: Seen) -> bool:
+    """Whether a kernel showed that a func that it calls is right."""
+    return seen.evidence.verdict == "refuted" and not seen.idle
 
 
 def _launches(subjects: Sequence[Subject]) -> list[Asked]:

@@ -36,6 +36,33 @@ class Plain:
     b: wp.vec3
 
 
+@wp.func
+def distance(mesh: wp.uint64, p: wp.vec3):
+    query = wp.mesh_query_point_no_sign(mesh, p, 1.0e6)
+    if not query.result:
+        return 0.0
+    return wp.length_sq(p - wp.mesh_eval_position(mesh, query.face, query.u, query.v))
+
+
+@wp.func
+def overlaps(tree: wp.uint64):
+    query = wp.bvh_query_aabb(tree, wp.vec3(-9.0), wp.vec3(9.0))
+    found = int(0)
+    index = int(0)
+    while wp.bvh_query_next(query, index):
+        found += 1
+    return float(found)
+
+
+@wp.func
+def nearby(grid: wp.uint64, x: wp.array(dtype=float)):
+    total = float(0.0)
+    for index in wp.hash_grid_query(grid, wp.vec3(0.5), 2.0):
+        if index < x.shape[0]:
+            total += x[index] * x[index]
+    return total
+
+
 """
 
 # Parameters, and the expression that depends on them; `i` is the thread. In front of it stands `y[i] = `.
@@ -102,6 +129,19 @@ _RIGHT = {
     "textures": (
         "x: wp.array(dtype=float), t: wp.Texture2D",
         "wp.texture_sample(t, wp.vec2(0.3, 0.4), dtype=float) * x[i] * x[i]",
+    ),
+    "flags": ("x: wp.array(dtype=float), on: wp.array(dtype=wp.bool)", "x[i] * x[i] * wp.where(on[i], 2.0, 3.0)"),
+    "arrays_of_handles": (
+        "x: wp.array(dtype=float), meshes: wp.array(dtype=wp.uint64)",
+        "x[i] * x[i] * (2.0 + wp.mesh_get_point(meshes[i], 0)[0])",
+    ),
+    "queries_of_meshes": ("p: wp.array(dtype=wp.vec3), mesh: wp.uint64", "distance(mesh, p[i])"),
+    "queries_of_bvhs": ("x: wp.array(dtype=float), tree: wp.uint64", "x[i] * x[i] * (1.0 + overlaps(tree))"),
+    "queries_of_hash_grids": ("x: wp.array(dtype=float), grid: wp.uint64", "x[i] * x[i] + nearby(grid, x)"),
+    "textures_of_other_ranks": (
+        "x: wp.array(dtype=float), line: wp.Texture1D, block: wp.Texture3D",
+        "x[i] * x[i] * (1.0 + wp.texture_sample(line, 0.3, dtype=float) "
+        "+ wp.texture_sample(block, wp.vec3(0.3, 0.4, 0.5), dtype=float))",
     ),
     "segments": (
         "x: wp.array(dtype=float), first: wp.array(dtype=int), last: wp.array(dtype=int)",

@@ -259,7 +259,7 @@ def _matches(token: str, type_: Type) -> bool:
 
 def _is(token: str, type_: Type) -> bool:
     """Whether a type is known to be what the token says."""
-    return type_.kind not in ("generic", "unknown") and _matches(token, type_)
+    return token == "any" or (type_.kind not in ("generic", "unknown") and _matches(token, type_))
 
 
 def arithmetic(name: str, left: Type, right: Type) -> Type:

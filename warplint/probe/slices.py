@@ -97,8 +97,11 @@ class Slicer(Names):
             raise Refused(f"`{ref.qualname}` is not found in `{ref.path.name}`")
         return self._definition(definitions[-1], dict(ref.closure))
 
-    def options(self, path: Path) -> None:
-        """Carries over what the module at ``path`` sets for all its kernels."""
+    def options(self, path: Path, differentiated: bool = False) -> None:
+        """Carries over what the module at ``path`` sets for all its kernels.
+
+        ``differentiated``: but for an adjoint that is switched off there and on where it is used.
+        """
         module = self._project.module(path)
         if module is None:
             return
@@ -108,6 +111,8 @@ class Slicer(Names):
                 continue
             for statement in module.read(region):
                 self._option(statement, module)
+        if differentiated:
+            self._options.append(f"{WARP}.set_module_options({{'enable_backward': True}})")
 
     def _option(self, statement: ir.Stmt, module: Module) -> None:
         if isinstance(statement, ir.ExprStmt) and isinstance(statement.value, ir.Call):

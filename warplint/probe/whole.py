@@ -20,10 +20,14 @@ from warplint.source.project import Project
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A launch of ``target`` (a kernel, or a func with a kernel written around it), and the subjects whose bodies it is
-    to run: ``target`` itself, and funcs that it calls."""
+    to run: ``target`` itself, and funcs that it calls.
+
+    ``ordered``: at inputs whose indices let no plain store meet another one, nor a load that came before it.
+    """
 
     target: DefinitionRef
     subjects: tuple[Subject, ...]
+    ordered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +35,15 @@ class Seen:
     """What a launch showed of one subject, and whether an earlier run had the answer.
 
     ``unreached`` are the lines of blocks that no input ran. ``scatters``: plain stores go where indices read from
-    arrays say, so that they may meet others at inputs that nobody would use.
+    arrays say, so that they may meet others at inputs that nobody would use. ``idle``: the launch has no gradient,
+    which is all that can be said of what it calls.
     """
 
     evidence: Evidence
     stored: bool = False
     unreached: tuple[int, ...] = ()
     scatters: bool = False
+    idle: bool = False
 
 
 def probe_whole(
@@ -74,7 +80,8 @@ def probe_whole(
             number, position = places[place]
             evidence = Evidence(said["verdict"], said["detail"], answer.device, answer.warp_version, said["numbers"])
             unreached = tuple(said.get("unreached", ()))
-            found[number][position] = Seen(evidence, answer.stored, unreached, bool(said.get("scatters")))
+            idle = said["verdict"] == "refuted" and not said["numbers"]
+            found[number][position] = Seen(evidence, answer.stored, unreached, bool(said.get("scatters")), idle)
     return [tuple(one) for one in found]
 
 
@@ -108,7 +115,10 @@ def _job(asked: Asked, project: Project, options: ProbeOptions) -> tuple[Job, li
         "all": True,
         "marks": marks,
         "callers": False,
+        "whole": True,
     }
+    if asked.ordered:
+        plan["ordered"] = True
     return Job(made.text, made.twin, json.dumps(plan | admitted(made, options)), bool(made.folders)), positions
 
 
@@ -116,5 +126,6 @@ def _cut(asked: Asked, positions: Sequence[int], project: Project, options: Prob
     """The name of the target in its script, and the script, with a mark for each of the subjects at ``positions``."""
     flagged: list[tuple[Location, ...]] = [(asked.subjects[position].whole,) for position in positions]
     slicer = Slicer(project, options.allow_native, flagged, options.allow_import)
-    slicer.options(asked.target.path)
+    alone = all(asked.subjects[position].role == "func" for position in positions)
+    slicer.options(asked.target.path, differentiated=alone)
     return slicer.add(asked.target), slicer.finish()

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from warplint.probe.rewrite import line_of
+from warplint.probe.worker.experiment import CHANGES_NOTHING, READS_NOTHING
 from warplint.probe.worker.inputs import Profile
 from warplint.probe.worker.usage import Usage
 
@@ -20,6 +21,9 @@ _DISAGREEING = 2
 _DISAGREEING_THREADS = 4
 _SINGULAR = 4
 _DIRECTED = 16
+# Input sets at which finite differences say nothing before numbers of other sizes are tried.
+_STRETCHED = 4
+_ROUGH = "finite differences are too rough here to decide"
 # Input sets at which an input that matters has a zero derivative, and at which backward() changes an array or none.
 _SILENT = 6
 _REPEATING = 2
@@ -27,8 +31,8 @@ _NOT_REPEATING = 8
 # Input sets at which a whole kernel says that there is nothing to differentiate, and what it says.
 _NOTHING = 4
 _NO_GRADIENT = {
-    "the launch changes no float array": "it writes no float array: there is nothing to differentiate",
-    "the launch reads no float array": "it reads no float array: there is nothing to differentiate",
+    CHANGES_NOTHING: "it writes no float array: there is nothing to differentiate",
+    READS_NOTHING: "it reads no float array: there is nothing to differentiate",
 }
 # Input sets that another device repeats.
 _REPEATED = 4
@@ -67,6 +71,20 @@ class Account:
     def suspects_race(self) -> bool:
         """Whether what was seen so far may only be two threads at one element."""
         return bool(self.wrong) and self.races and all(one["profile"].threads > 1 for one in self.wrong)
+
+    @property
+    def has_few(self) -> bool:
+        """Whether too few inputs show something about a whole definition."""
+        return self.whole and self.verdict is None and not self.wrong and len(self.right) < _AGREEING // 2
+
+    def runs_all(self, hits: dict[str, int]) -> bool:
+        """Whether inputs that reach these marks run every block that ran so far."""
+        return self.reached(hits) and all(hits.get(str(block)) for block in self._touched & set(self.mark["blocks"]))
+
+    @property
+    def is_rough(self) -> bool:
+        """Whether finite differences decide nothing at inputs of ordinary size."""
+        return self.verdict is None and not self.right and self.reasons[_ROUGH] >= _STRETCHED
 
     def reached(self, hits: dict[str, int] | None) -> bool:
         """Whether the flagged place ran, given how often each mark was reached."""
@@ -199,7 +217,7 @@ class Account:
                 self.verdict = self._confirmed()
             return
         if len(right) < 0.7 * (len(compared) - still):
-            self.reasons["finite differences are too rough here to decide"] += 1
+            self.reasons[_ROUGH] += 1
         elif all(_still(one) for one in right):
             self.reasons["no output depends smoothly on a float input at the inputs drawn"] += 1
             if self.whole and len(right) + still == len(compared):

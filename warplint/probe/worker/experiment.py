@@ -17,6 +17,10 @@ from warplint.probe.worker.numerics import Estimate, differentiate, judge
 # How many components of one array are screened for influence, and how many of those are compared.
 _SCREENED = 200
 _COMPARED = 16
+# Where nothing tells them apart, components are screened whose indices are all smaller than this.
+_NEAR = 5
+CHANGES_NOTHING = "the launch changes no float array"
+READS_NOTHING = "the launch reads no float array"
 
 
 class Buffer:
@@ -74,6 +78,13 @@ class Comparison:
 
     def count(self, verdict: str) -> int:
         return sum(one.verdict == verdict for one in self.compared)
+
+
+def nothing_to_differentiate(arguments: Arguments) -> str:
+    """Why a launch with such arguments has no gradient, whatever it does; empty where it may have one."""
+    if not arguments.leaves:
+        return CHANGES_NOTHING
+    return "" if any(leaf.read for leaf in arguments.leaves) else READS_NOTHING
 
 
 class Experiment:
@@ -148,7 +159,7 @@ class Experiment:
         found = []
         for leaf, name in self.outputs:
             found.append(self._view(leaf, name).astype(np.float64).ravel())
-        return np.concatenate(found) if found else np.zeros(0)
+        return found[0] if len(found) == 1 else np.concatenate(found) if found else np.zeros(0)
 
     def _view(self, leaf: Leaf, name: str) -> np.ndarray:
         """The contents of a leaf now (of one of its fields). On the CPU device the host's view never changes."""
@@ -213,9 +224,9 @@ class Experiment:
         """
         base = self.choose_outputs()
         if not self.outputs:
-            return Comparison(problem="the launch changes no float array")
+            return Comparison(problem=CHANGES_NOTHING)
         if not any(leaf.read for leaf in self.leaves):
-            return Comparison(problem="the launch reads no float array")
+            return Comparison(problem=READS_NOTHING)
         finite = np.isfinite(base)
         if not finite.all():
             if not directed or not finite.any():
@@ -284,13 +295,18 @@ class Experiment:
         own = self.own(leaf, name)
         passive = np.zeros(initial.shape) if own is None else self.weights[own].reshape(initial.shape)
         touched = np.zeros(initial.shape, dtype=bool) if own is None else self._touched(leaf, name, initial, own)
-        everything = list(np.ndindex(*initial.shape))
-        self.rng.shuffle(everything)
-        loud = [index for index in everything if not np.isclose(gradient[index], passive[index], rtol=1e-6, atol=0.0)]
-        taken = set(loud)
-        silent = [index for index in everything if touched[index] and index not in taken]
-        taken.update(silent)
-        near = [index for index in everything if index not in taken and max(index[:rank], default=0) < 5]
+        # in a random order; arrays may be large
+        order = np.arange(initial.size)
+        self.rng.shuffle(order)
+        where = np.stack(np.unravel_index(order, initial.shape), axis=1)
+        spoken = ~np.isclose(gradient, passive, rtol=1e-6, atol=0.0).ravel()[order]
+        heard = touched.ravel()[order] & ~spoken
+        close = ~spoken & ~heard & (where[:, :rank].max(axis=1, initial=0) < _NEAR)
+
+        def chosen(mask: np.ndarray) -> list[tuple[int, ...]]:
+            return [tuple(map(int, index)) for index in where[mask]]
+
+        loud, silent, near = chosen(spoken), chosen(heard), chosen(close)
         others = self.weights != 0.0
         for index in near[:_SCREENED]:
             counted = others

@@ -23,7 +23,9 @@ Top = tuple[Any, ...]
 _DEEPEST = 12
 # Elements of one dimension, and of one array.
 _LONGEST = 4096
-_MOST = 250_000
+_MOST = 300_000
+#: Integers that divide each other often.
+RATIOS = (1, 2, 3, 4, 6, 8, 12)
 _OPERATIONS = ("+", "-", "*", "//", "%", "min", "max")
 
 
@@ -33,6 +35,21 @@ def combined(operation: str, one: Top | None, two: Top | None) -> Top | None:
         return (one or two) if operation in ("-", "min", "%") else None
     depth = 1 + max(_depth(one), _depth(two))
     return (operation, one, two, depth) if depth <= _DEEPEST else None
+
+
+def folded(top: Top | None) -> int | None:
+    """The number that a term of constants is; None for any other term."""
+    if top is None or top[0] in ("thread", "shape", "drawn"):
+        return None
+    if top[0] == "constant":
+        return int(top[1])
+    one, two = folded(top[1]), folded(top[2])
+    if one is None or two is None:
+        return None
+    if top[0] in ("//", "%"):
+        # only where rounding is the same everywhere
+        return None if one < 0 or two <= 0 else one // two if top[0] == "//" else one % two
+    return {"+": one + two, "-": one - two, "*": one * two, "min": min(one, two), "max": max(one, two)}[top[0]]
 
 
 def _depth(top: Top) -> int:
@@ -51,6 +68,21 @@ class Extents:
             profile.extent if deepest < 3 else max(8 if deepest == 3 else 6, profile.extent * 2 // (deepest + 1))
         )
         self._sizes: dict[tuple[Path, int], int] = {}
+        #: In an ordered input set: the arrays whose elements say where plain stores go, numbered for each target.
+        self.scattering: dict[Path, int] = {}
+        if profile.ordered:
+            for use in usage.uses.values():
+                for number, source in enumerate(sorted(one for one in use.store_sources if one[-1] == "[]")):
+                    self.scattering.setdefault(source, number)
+
+    def follows(self, use: Use) -> bool:
+        """Whether integers read elements that others say where to store to: only those stored before, if ordered."""
+        targets = {path for path, _ in use.index_of}
+        return bool(self.scattering) and any(
+            source in self.scattering
+            for target in targets
+            for source in self._usage.uses.get(target, use).store_sources
+        )
 
     def shape(self, path: Path, ndim: int) -> tuple[int, ...]:
         """The shape of the array at ``path``."""
@@ -78,6 +110,8 @@ class Extents:
         if kind == "shape":
             return self.size(top[1], top[2])
         if kind == "drawn":
+            if top[1] in self.scattering:
+                return (self.scattering[top[1]] + 1) * self.base
             return self._drawn(self._usage.uses.get(top[1]))
         one, two = self.top(top[1]), self.top(top[2])
         if one is None or two is None:
@@ -95,11 +129,13 @@ class Extents:
         """The largest integer that is drawn for such a use (``Draw.integers``)."""
         if use is None:
             return self._profile.limit
+        if self._profile.ratios and not (use.chained or use.offsets or use.begins is not None):
+            return max(RATIOS)
         if use.chained or use.offsets or use.begins is not None:
             return self.base - 1
         if use.bound and not use.index_of:
             # counts that are larger than arrays are drawn on purpose, for kernels that see to that
-            return min(self._profile.count + 1, self.base)
+            return min(self._profile.count + 1, self.base) * use.scale
         return self._profile.limit
 
 

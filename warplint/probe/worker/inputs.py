@@ -10,7 +10,7 @@ import numpy as np
 import warp as wp
 
 from warplint.probe.worker.compat import array_class, types
-from warplint.probe.worker.extents import Extents
+from warplint.probe.worker.extents import RATIOS, Extents
 from warplint.probe.worker.handles import Unsupported, group_roots, make_handle, make_texture, texture_rank
 from warplint.probe.worker.usage import Path, Usage, Use
 
@@ -46,6 +46,8 @@ class Profile:
     other: int = 0
     jitter: int = 0  # another draw near the same values
     spread: float = 1.0  # scales all floats
+    ordered: bool = False  # no element is stored to twice, nor after it was read
+    ratios: bool = False  # numbers that are not in arrays differ much, and integers divide each other
     guard: int = 0  # rows of unused memory on both sides of every array
 
 
@@ -190,11 +192,14 @@ class Draw:
     def scalar(self, path: Path, kind: Any) -> Any:
         use = self.usage.uses.get(path, Use())
         if kind in (float, *_FLOATS):
-            return float(self.real(use, ()))
+            size = 10.0 ** self.floats.uniform(-1.0, 1.5) if self.profile.ratios else 1.0
+            return size * float(self.real(use, ()))
         if kind in (bool, wp.bool):
             return bool(self.ints.integers(0, 2))
         if use.handle is not None and not self.index_instead(use):
             return self.handle(use.handle)
+        if self.profile.ratios and not use.root:
+            return int(self.ints.choice(RATIOS))
         if self.compared_with_index(use) and self.ints.random() < 0.7:
             # a number that indices stay below: the fill value of a list, how many there are
             return self.extents.base
@@ -216,12 +221,14 @@ class Draw:
         with."""
         count = self.profile.count
         if not self.profile.mixed:
-            return np.full(shape, count)
+            return np.full(shape, count * use.scale)
         near = [int(constant) + side for constant in use.constants if constant.is_integer() for side in (0, 1)]
         near = sorted({*(-1 for side in use.sides if side == -1), *(n for n in near if 0 <= n <= self.extents.base)})
         values = self.ints.integers(0, count + 2, shape)
         if near:
             values = np.where(self.ints.random(shape) < 0.6, self.ints.choice(near, shape), values)
+        if use.scale > 1:
+            values = np.where(self.ints.random(shape) < 0.6, np.minimum(values, self.extents.base) * use.scale, values)
         return np.asarray(values)
 
     def handle(self, kind: str) -> Any:
@@ -229,9 +236,16 @@ class Draw:
         self.keep.append(item)
         return item.id
 
-    def integers(self, use: Use, shape: tuple[int, ...]) -> np.ndarray:
+    def integers(self, use: Use, shape: tuple[int, ...], path: Path = ()) -> np.ndarray:
         """Integers: what they are compared with, or small numbers; one of each where they index a store."""
         size = int(np.prod(shape, dtype=int))
+        if path in self.extents.scattering:
+            first = self.extents.scattering[path] * self.extents.base
+            return (first + 1 + np.arange(size) % self.extents.base).reshape(shape)
+        if path and self.extents.follows(use):
+            place = np.indices(shape)[0] if shape else np.zeros(shape)
+            before = np.floor(self.ints.random(shape) * (place + 1)).astype(int)
+            return np.where((place == 0) & bool(use.sides & {-1, -2}), -1, before)
         if use.chained:
             # each element points to the one before it, and the first to none; or the other way round, for a few
             if self.profile.threads > 1:
@@ -344,6 +358,16 @@ class Draw:
         use = self.usage.uses.get(path, Use())
         element = (*path, "[]")
         data = self.contents(element, dtype, shape)
+        reads = use.loads or any(
+            one.loads for other, one in self.usage.uses.items() if other[: len(path)] == path and other != path
+        )
+        if use.accumulates and not reads:
+            # sums of small numbers would drown in what they are added to
+            data = np.zeros_like(data)
+        if self.usage.tiles and kind.ndim >= 2 and dtype in (float, *_FLOATS) and self.profile.seed % 2 == 0:
+            # what is done with tiles are often decompositions and solutions: of matrices that have them
+            index = np.arange(min(shape[-2:]))
+            data[..., index, index] += 1.5 * len(index)
         grows = _differentiable(dtype)
         array = self.allocate(data, dtype, grows)
         self.arrays.append(array)
@@ -351,9 +375,6 @@ class Draw:
             self.written.add(id(array))
         if grows:
             array.grad.zero_()
-            reads = use.loads or any(
-                one.loads for other, one in self.usage.uses.items() if other[: len(path)] == path and other != path
-            )
             self.leaves.append(Leaf(path, array, reads, use.stores or use.atomics))
         return array
 
@@ -385,7 +406,7 @@ class Draw:
         if dtype in (int, *_INTS):
             if use.handle is not None and not self.index_instead(use):
                 return np.full(shape, int(self.handle(use.handle)), dtype=np.uint64)
-            return self.integers(use, shape).astype(_numpy(dtype))
+            return self.integers(use, shape, path).astype(_numpy(dtype))
         raise Unsupported(f"argument `{path[0]}` has elements of type {_name(dtype)}, for which no value can be made")
 
 

@@ -73,6 +73,15 @@ class Stage:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._pipe = -1
+
+    def connect(self, pipe: int) -> None:
+        """In the child: where answers go."""
+        self._pipe = pipe
+
+    def answer(self, value: Any) -> None:
+        """In the child: tells the parent something before the work is done."""
+        _write(self._pipe, json.dumps(value).encode() + b"\n")
 
     def set(self, name: str) -> None:
         self._path.write_text(name)
@@ -124,6 +133,14 @@ class Child:
             return len(self._data) > 64 * 1024 * 1024
         return True
 
+    def line(self) -> bytes | None:
+        """The first whole line of what the child wrote and nobody took."""
+        whole, newline, rest = bytes(self._data).partition(b"\n")
+        if not newline:
+            return None
+        self._data = bytearray(rest)
+        return whole
+
     def finish(self) -> Outcome:
         """Ends the child if it still runs, with everything that it started, and says what became of it."""
         late = time.monotonic() >= self.deadline
@@ -166,6 +183,61 @@ def run(work: Callable[[Stage], Any], scratch: Path, seconds: float, memory_mb: 
     return child.finish()
 
 
+class Servant:
+    """A child that answers ``work(stage, request)`` for one request after the other.
+
+    A request that ends it has that as its outcome, and the next one is answered by a new child. A fork for every
+    request would cost more than most of them.
+    """
+
+    def __init__(self, work: Callable[[Stage, Any], Any], scratch: Path) -> None:
+        self._work = work
+        self._scratch = scratch
+        self._child: Child | None = None
+        self._requests = -1
+
+    def ask(self, request: Any, seconds: float) -> Outcome:
+        """What became of ``request`` (anything that JSON can hold) within ``seconds``."""
+        if self._child is None:
+            self._start()
+        child = self._child
+        assert child is not None
+        child.deadline = time.monotonic() + seconds
+        try:
+            os.write(self._requests, json.dumps(request).encode() + b"\n")
+        except OSError:
+            return self._ended(child)
+        while not child.poll(0.05):
+            answer = child.line()
+            if answer is not None:
+                return Outcome(json.loads(answer), "returned", "", "")
+        return self._ended(child)
+
+    def _start(self) -> None:
+        reading, writing = os.pipe()
+
+        def serve(stage: Stage) -> None:
+            os.close(writing)
+            with os.fdopen(reading, "rb") as requests:
+                for line in requests:
+                    stage.answer(self._work(stage, json.loads(line)))
+
+        self._child = Child(serve, self._scratch, 60.0)
+        self._requests = writing
+        os.close(reading)
+
+    def _ended(self, child: Child) -> Outcome:
+        self._child = None
+        os.close(self._requests)
+        return child.finish()
+
+    def close(self) -> None:
+        """Ends the child, which may be in the middle of something."""
+        if self._child is not None:
+            self._child.deadline = 0.0
+            self._ended(self._child)
+
+
 #: Exit status of a child that ran out of memory in Python.
 MEMORY = 77
 
@@ -190,9 +262,8 @@ def _child(
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         if memory_mb is not None:
             limit(memory_mb, seconds)
-        data = json.dumps(work(stage)).encode()
-        while data:
-            data = data[os.write(pipe, data) :]
+        stage.connect(pipe)
+        _write(pipe, json.dumps(work(stage)).encode())
         code = 0
     except MemoryError:
         code = MEMORY
@@ -204,6 +275,11 @@ def _child(
     finally:
         # no clean-up of what the parent still uses (temporary folders, precompiled headers)
         os._exit(code)
+
+
+def _write(pipe: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(pipe, data) :]
 
 
 def _tail(path: Path) -> str:

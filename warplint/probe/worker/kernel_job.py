@@ -6,7 +6,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,7 +16,7 @@ import warp as wp
 from warplint.probe.worker import isolate
 from warplint.probe.worker.account import Account, inconclusive, may_race, through_callers
 from warplint.probe.worker.checks import repeated, silent
-from warplint.probe.worker.experiment import Experiment
+from warplint.probe.worker.experiment import Experiment, nothing_to_differentiate
 from warplint.probe.worker.generics import fitting
 from warplint.probe.worker.handles import Unsupported, group_roots
 from warplint.probe.worker.inputs import Choice, Draw, Profile, choices
@@ -40,6 +40,8 @@ _ATTEMPTS_DIRECTED = 32
 # After so many, hundreds of inputs are run forward only to find some that reach what was missed (``scouting``).
 _BEFORE_SCOUTING = 10
 _SCOUTED_SETS = 16
+# After so many, they are run to find more of those that show something, where few do.
+_BEFORE_MORE = 20
 # One input set may take so long.
 _ATTEMPT_SECONDS = 15.0
 # After so many input sets at which bounds are only left in reverse, a version without checks is compiled: other inputs
@@ -68,6 +70,7 @@ class KernelJob:
         self.deadline = self.begun + seconds
         self.check: str = self.plan["check"]
         self.overruns = 0
+        self._servants: list[isolate.Servant] = []
         self._choices: dict[str, list[Choice]] = {}
 
     # --- the whole ---
@@ -178,6 +181,9 @@ class KernelJob:
                 return {number: one | {"target": target, "choice": index} for number, one in found.items()}
         except (Unsupported, DoesNotCompile) as error:
             reason = str(error)
+        finally:
+            while self._servants:
+                self._servants.pop().close()
         return {number: inconclusive(reason) for number in open_marks}
 
     def choices(self, target: str) -> list[Choice]:
@@ -227,16 +233,20 @@ class KernelJob:
                 group_roots(use.root, self.device)  # known here, it is known in all children
         races = may_race(usage)
         accounts = {number: Account(self.check, races, self.marks[number]) for number in open_marks}
-        ladder = _Ladder(directed=self.check == "finite-adjoint")
+        ladder = _Ladder(self.check == "finite-adjoint", bool(self.plan.get("ordered")))
         shared: Counter[str] = Counter()
-        release: tuple[Any, Usage] | None = None
-        scouted = False
+        release: isolate.Servant | None = None
+        servant = self._servant(kernel, twin, usage)
+        scouted = more = False
         strayed = 0
         for profile in ladder:
             wanting = any(account.needs_scouting for account in accounts.values())
             if ladder.tried == _BEFORE_SCOUTING and wanting and twin is not None and not scouted:
                 scouted = True
                 self._scout(twin, accounts, ladder, deadline)
+            if ladder.tried == _BEFORE_MORE and twin is not None and not more:
+                more = True
+                self._look_for_more(twin, accounts, ladder, deadline)
             waiting = [number for number, account in accounts.items() if account.verdict is None]
             if not waiting:
                 break
@@ -244,7 +254,7 @@ class KernelJob:
             if left < 0.2 or self.overruns >= 2:
                 shared["it does not finish within the time limit"] += 1000
                 break
-            outcome = self._attempt(kernel, twin, usage, profile, left, waiting)
+            outcome = self._attempt(servant, profile, left, waiting)
             if outcome.ended == "signal SIGILL" and outcome.stage == "backward":
                 # The reverse sweep reads or writes outside an array that the forward sweep stays in.
                 strayed += 1
@@ -253,9 +263,11 @@ class KernelJob:
                     continue
                 if release is None:
                     loaded, _ = self.compiled(target, choice, release=True)
-                    release = (loaded, Usage(loaded))
+                    # what leaves an array unseen may harm what comes after it
+                    release = self._servant(loaded, twin, Usage(loaded))
                 guarded = replace(profile, guard=64)
-                outcome = self._attempt(release[0], twin, release[1], guarded, left, waiting)
+                outcome = self._attempt(release, guarded, left, waiting)
+                release.close()
             if outcome.ended != "returned":
                 self._failed(outcome, ladder, shared)
                 continue
@@ -276,6 +288,8 @@ class KernelJob:
             ladder.single = True
         elif any(account.last_wrong is profile and account.verdict is None for account in accounts):
             ladder.again(profile)
+        if any(account.is_rough for account in accounts):
+            ladder.stretch()
 
     def _scout(self, twin: Any, accounts: dict[int, Account], ladder: _Ladder, deadline: float) -> None:
         """Looks for inputs that run what the open accounts still miss, and asks for them."""
@@ -286,7 +300,7 @@ class KernelJob:
         def repeated(number: int, profile: Profile, hits: dict[str, int]) -> bool:
             return waiting[number].repeated(hits, profile.threads**usage.rank)
 
-        scout = Scout(twin, usage, [self.marks[number] for number in waiting], ladder.directed, repeated)
+        scout = Scout(twin, usage, [self.marks[number] for number in waiting], ladder.manner, repeated)
         for profile, hits in scout.search(self.scratch, deadline - 1.0):
             useful = False
             for number, needs in missing.items():
@@ -304,23 +318,61 @@ class KernelJob:
         for number, account in waiting.items():
             account.dead = scout.dead(self.marks[number])
 
-    def _attempt(
-        self, kernel: Any, twin: Any, usage: Usage, profile: Profile, left: float, waiting: list[int]
-    ) -> isolate.Outcome:
-        def work(stage: isolate.Stage) -> Any:
-            return self.one(kernel, twin, usage, profile, stage, waiting)
+    def _look_for_more(self, twin: Any, accounts: dict[int, Account], ladder: _Ladder, deadline: float) -> None:
+        """Looks for inputs that run all that ran so far, where few of those drawn did, or could be run at all."""
+        usage = Usage(twin)
+        waiting = {number: account for number, account in accounts.items() if account.has_few}
+        if not waiting:
+            return
 
-        return isolate.run(work, self.scratch, min(left, _ATTEMPT_SECONDS))
+        def fruitful(number: int, profile: Profile, hits: dict[str, int]) -> bool:
+            return waiting[number].runs_all(hits)
+
+        scout = Scout(twin, usage, [self.marks[number] for number in waiting], ladder.manner, fruitful)
+        found: Counter[int] = Counter()
+        for profile, hits in scout.search(self.scratch, deadline - 1.0):
+            wanted = [n for n in waiting if found[n] < _SCOUTED_SETS and fruitful(n, profile, hits)]
+            found.update(wanted)
+            if wanted:
+                ladder.prefer(profile)
+
+    def _servant(self, kernel: Any, twin: Any, usage: Usage) -> isolate.Servant:
+        """A child that runs input sets of one compiled kernel."""
+        counting = Usage(twin) if twin is not None else None
+
+        def work(stage: isolate.Stage, request: Any) -> Any:
+            values, waiting = request
+            return self.one(kernel, twin, (usage, counting), Profile(**values), stage, waiting)
+
+        self._servants.append(isolate.Servant(work, self.scratch))
+        return self._servants[-1]
+
+    def _attempt(self, servant: isolate.Servant, profile: Profile, left: float, waiting: list[int]) -> isolate.Outcome:
+        return servant.ask([asdict(profile), waiting], min(left, _ATTEMPT_SECONDS))
 
     def one(
-        self, kernel: Any, twin: Any, usage: Usage, profile: Profile, stage: isolate.Stage, waiting: list[int]
+        self,
+        kernel: Any,
+        twin: Any,
+        usages: tuple[Usage, Usage | None],
+        profile: Profile,
+        stage: isolate.Stage,
+        waiting: list[int],
     ) -> dict[str, Any]:
-        """One input set: what the launch showed, as JSON. Runs in a child on the CPU device."""
+        """One input set: what the launch showed, as JSON. Runs in a child on the CPU device.
+
+        ``usages`` are those of the kernel and of its counting twin.
+        """
+        usage, counting = usages
         stage.set("inputs")
         hits = None
+        if self.plan.get("whole"):
+            found = Draw(usage, profile, self.device).arguments({one.label: one.type for one in kernel.adj.args})
+            nothing = nothing_to_differentiate(found)
+            if nothing:
+                return {"hits": None, "problem": nothing, "compared": []}
         if twin is not None:
-            twin_usage = Usage(twin)
-            draw = Draw(twin_usage, profile, "cpu")
+            draw = Draw(counting or Usage(twin), profile, "cpu")
             arguments = draw.arguments({argument.label: argument.type for argument in twin.adj.args})
             stage.set("forward")
             hits = count_marks(twin, arguments, self.scratch)
@@ -359,7 +411,10 @@ class KernelJob:
                 reasons["an assertion in the kernel, or in Warp, fails at the inputs drawn"] += 1
         elif outcome.ended.startswith("signal"):
             reasons[f"it crashes ({outcome.ended.partition(' ')[2]})"] += 1
-            ladder.roomier()
+            if outcome.ended == "signal SIGFPE":
+                ladder.divisible()
+            else:
+                ladder.roomier()
         elif "Unsupported:" in outcome.stderr:
             raise Unsupported(outcome.stderr.rpartition("Unsupported:")[2].strip())
         elif "MemoryError" in outcome.stderr or "allocate" in outcome.stderr:
@@ -373,11 +428,14 @@ class KernelJob:
 class _Ladder:
     """The input sets to try, in order; it adapts to what failed."""
 
-    def __init__(self, directed: bool) -> None:
+    def __init__(self, directed: bool, ordered: bool = False) -> None:
         self.directed = directed
+        self._ordered = ordered
         self.single = False
         self.tried = 0
         self._room = 0
+        self._ratios = False
+        self._stretched = False
         self._next: list[Profile] = []
 
     def __iter__(self) -> Iterator[Profile]:
@@ -395,7 +453,15 @@ class _Ladder:
                 count=(3, 4, 2, 5)[seed % 4],
                 signs=seed % 2 == 1,
                 directed=self.directed,
+                ordered=self._ordered,
+                ratios=self._ratios,
+                spread=(1.0, 30.0, 1000.0, 0.1)[seed % 4] if self._stretched else 1.0,
             )
+
+    @property
+    def manner(self) -> Profile:
+        """How inputs are drawn, whatever the seed."""
+        return Profile(seed=0, directed=self.directed, ordered=self._ordered, ratios=self._ratios)
 
     def again(self, profile: Profile) -> None:
         """Asks for inputs near those of ``profile``: what was seen there must be seen again."""
@@ -405,6 +471,14 @@ class _Ladder:
     def prefer(self, profile: Profile) -> None:
         """Asks for this input set soon."""
         self._next.append(profile)
+
+    def divisible(self) -> None:
+        """Asks for numbers whose quotients are not zero: an integer was divided by zero."""
+        self._ratios = True
+
+    def stretch(self) -> None:
+        """Asks for numbers of other sizes: what comes of ordinary ones is too small to be seen, or too large."""
+        self._stretched = True
 
     def roomier(self) -> None:
         """Asks for larger arrays and smaller indices."""

@@ -60,17 +60,19 @@ def differentiate(
         for up, down in pairs:
             moving |= (up != down) | (up != base)
         moving &= weighed
+        still = float(np.max(np.nan_to_num(_size(weights, base), posinf=0.0)[weighed], initial=0.0))
+        # what does not move is of no more use, and there may be much of it
+        pairs = [(up[moving], down[moving]) for up, down in pairs]
+        base, weights = base[moving], weights[moving]
         # Numbers of ordinary size inside the kernel are rounded too, however small its results are; and where nothing
         # moves at all, a derivative too small to move any output cannot be excluded.
-        size = np.nan_to_num(np.abs(weights) * np.maximum(np.abs(base), _INSIDE), posinf=0.0)
-        rounding = (
-            _ROUNDING * epsilon * float(np.sum(size[moving]) if moving.any() else np.max(size[weighed], initial=0.0))
-        )
-        central = [_sum(weights, up, down, moving) / (a + b) for (up, down), (a, b) in zip(pairs, widths, strict=False)]
-        rounding = max(rounding, _scatter(pairs, widths, weights, moving))
+        size = np.nan_to_num(_size(weights, base), posinf=0.0)
+        rounding = _ROUNDING * epsilon * (float(np.sum(size)) if moving.any() else still)
+        central = [_sum(weights, up, down) / (a + b) for (up, down), (a, b) in zip(pairs, widths, strict=False)]
+        rounding = max(rounding, _scatter(pairs, widths, weights))
         noise = [rounding / (a + b) for a, b in widths]
-        right = [_sum(weights, up, base, moving) / a for (up, _), (a, _) in zip(pairs, widths, strict=False)]
-        left = [_sum(weights, base, down, moving) / b for (_, down), (_, b) in zip(pairs, widths, strict=False)]
+        right = [_sum(weights, up, base) / a for (up, _), (a, _) in zip(pairs, widths, strict=False)]
+        left = [_sum(weights, base, down) / b for (_, down), (_, b) in zip(pairs, widths, strict=False)]
     value, error = _extrapolate(central, noise, 4.0)
     # A kink close by bends everything but the smallest steps: one of those has to agree.
     if np.isfinite(value):
@@ -87,11 +89,13 @@ def differentiate(
     )
 
 
+def _size(weights: np.ndarray, base: np.ndarray) -> np.ndarray:
+    """How much each output weighs in the objective."""
+    return np.asarray(np.abs(weights) * np.maximum(np.abs(base), _INSIDE))
+
+
 def _scatter(
-    pairs: list[tuple[np.ndarray, np.ndarray]],
-    widths: list[tuple[float, float]],
-    weights: np.ndarray,
-    moving: np.ndarray,
+    pairs: list[tuple[np.ndarray, np.ndarray]], widths: list[tuple[float, float]], weights: np.ndarray
 ) -> float:
     """How much rounding inside the kernel moves the objective, from how far small steps are off a smooth curve.
 
@@ -99,7 +103,7 @@ def _scatter(
     """
     small = slice(_LEVELS // 3, _LEVELS)
     steps = np.array([0.5 * (a + b) for a, b in widths[small]])
-    odd = np.array([_sum(weights, up, down, moving) for up, down in pairs[small]])
+    odd = np.array([_sum(weights, up, down) for up, down in pairs[small]])
     if not np.isfinite(odd).all():
         return 0.0
     scaled = steps / steps[0]
@@ -107,16 +111,16 @@ def _scatter(
     fitted, *_ = np.linalg.lstsq(basis, odd, rcond=None)
     residual = float(np.sqrt(np.sum((odd - basis @ fitted) ** 2) / (len(odd) - 2)))
     # An output that small steps leave alone and larger ones move may be rounded to a coarse grid.
-    changes = np.abs(np.array([(up - down)[moving] for up, down in pairs]))
+    changes = np.abs(np.array([up - down for up, down in pairs]))
     changes = np.where(np.isfinite(changes), changes, 0.0)
     partly = (changes == 0.0).any(axis=0) & (changes != 0.0).any(axis=0)
     smallest = np.where(changes == 0.0, np.inf, changes).min(axis=0, initial=np.inf)
-    quantum = float(np.sum((np.abs(weights[moving]) * smallest)[partly])) if partly.any() else 0.0
+    quantum = float(np.sum((np.abs(weights) * smallest)[partly])) if partly.any() else 0.0
     return max(2.0 * residual, quantum)
 
 
-def _sum(weights: np.ndarray, after: np.ndarray, before: np.ndarray, moving: np.ndarray) -> float:
-    return float(np.sum((weights * (after - before))[moving]))
+def _sum(weights: np.ndarray, after: np.ndarray, before: np.ndarray) -> float:
+    return float(np.sum(weights * (after - before)))
 
 
 def _settled(value: float, error: float) -> bool:

@@ -56,7 +56,7 @@ def _kernel(job: dict[str, Any], verdict: dict[str, Any], device: str, scratch: 
     account = Account(worker.check, may_race(usage), mark)
     for values in verdict["profiles"]:
         profile = Profile(**{**values, "guard": _GUARD})
-        account.add(profile, worker.one(kernel, None, usage, profile, stage, []), 1)
+        account.add(profile, worker.one(kernel, None, (usage, None), profile, stage, []), 1)
     wrong = len(account.wrong) + len(account.singular)
     # other inputs than the one without a derivative may well have theirs
     right = 0 if worker.check == "zero-adjoint" and wrong else len(account.right)

@@ -40,12 +40,12 @@ class Scout:
     """A search for inputs that run the lines of ``marks`` (see ``rewrite.Mark``), with the counting twin ``twin``."""
 
     def __init__(
-        self, twin: Any, usage: Usage, marks: Sequence[dict[str, Any]], directed: bool, repeated: Repeated
+        self, twin: Any, usage: Usage, marks: Sequence[dict[str, Any]], manner: Profile, repeated: Repeated
     ) -> None:
         self._twin = twin
         self._usage = usage
         self._marks = marks
-        self._directed = directed
+        self._manner = manner
         self._repeats = repeated
         # for each mark, how far input sets came, the farthest first
         self._best: dict[int, list[tuple[float, Profile]]] = {mark["number"]: [] for mark in marks}
@@ -130,7 +130,7 @@ class Scout:
         rng = random.Random(number)
         wanting = [kept for mark, kept in self._best.items() if kept and self._found[mark] < _KEPT]
         if not wanting or number % _ELSEWHERE == 0:
-            return _elsewhere(number, self._directed)
+            return _elsewhere(number, self._manner)
         profile = rng.choice(rng.choice(wanting))[1]
         change = rng.randrange(4)
         if change == 0:  # other numbers, the same integers
@@ -138,16 +138,17 @@ class Scout:
         if change == 1:  # other integers
             return replace(profile, other=5000 + number)
         if change == 2:
-            fresh = _elsewhere(number, self._directed)
+            fresh = _elsewhere(number, self._manner)
             return replace(profile, spread=fresh.spread, signs=fresh.signs, threads=fresh.threads)
-        fresh = _elsewhere(number, self._directed)
+        fresh = _elsewhere(number, self._manner)
         return replace(profile, limit=fresh.limit, count=fresh.count, extent=fresh.extent, mixed=fresh.mixed)
 
 
-def _elsewhere(number: int, directed: bool) -> Profile:
-    """An input set that owes nothing to others."""
+def _elsewhere(number: int, manner: Profile) -> Profile:
+    """An input set that owes nothing to others, drawn in a ``manner`` that all have in common."""
     extent = (12, 24, 48)[(number // 2) % 3]
-    return Profile(
+    return replace(
+        manner,
         seed=5000 + number,
         threads=(1, 1, 3, 1, 5)[number % 5],
         extent=extent,
@@ -155,7 +156,6 @@ def _elsewhere(number: int, directed: bool) -> Profile:
         # now and then more than arrays hold: some kernels see to that
         count=(3, 4, 5, 2)[(number // 3) % 4] if number % 11 else extent + 2,
         signs=(number // 5) % 3 > 0,
-        directed=directed,
         mixed=(number // 3) % 2 == 1,
         spread=(1.0, 0.3, 1.0, 3.0, 1.0, 0.05, 10.0)[number % 7],
     )

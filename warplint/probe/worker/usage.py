@@ -14,7 +14,7 @@ from typing import Any, TypeGuard
 import warp as wp
 
 from warplint.probe.worker.compat import types
-from warplint.probe.worker.extents import Top, combined
+from warplint.probe.worker.extents import Top, combined, folded
 
 #: A path into the arguments: ``("x",)`` is a parameter, ``("s", "field")`` a struct's field, ``(..., "[]")`` elements.
 Path = tuple[str, ...]
@@ -35,6 +35,7 @@ _ROOTS = {
     "mesh_query_ray_anyhit": 4,
     "mesh_query_ray_count_intersections": 3,
 }
+_LARGEST_SCALE = 256
 _SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Div: "//", ast.Mod: "%"}
 _CASTS = ("int", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 _LOADING = ("atomic_add", "atomic_sub", "atomic_min", "atomic_max", "atomic_exch", "atomic_cas")
@@ -47,11 +48,14 @@ class Use:
     loads: bool = False
     stores: bool = False
     atomics: bool = False
+    sums: bool = False  # atomic operations on it add or subtract
+    extremes: bool = False  # other atomic operations
     bound: bool = False  # limits a loop or is compared with an index
     offsets: bool = False  # neighbouring elements bound a loop
     chained: bool = False  # an element is an index into its own array: a list or a tree of parents
     bits: bool = False
     divides: bool = False
+    scales: set[int] = field(default_factory=set)  # constants that it is divided by
     subscripts: int = 0  # how many indices it takes where its type does not say so
     index_of: set[tuple[Path, int]] = field(default_factory=set)
     constants: set[float] = field(default_factory=set)
@@ -65,6 +69,16 @@ class Use:
     tops: set[tuple[int, Top]] = field(default_factory=set)
     # sources of the indices that plain stores go to
     store_sources: set[Path] = field(default_factory=set)
+
+    @property
+    def scale(self) -> int:
+        """What a number has to be a multiple of to leave something where it is divided."""
+        return max((scale for scale in self.scales if scale <= _LARGEST_SCALE), default=1)
+
+    @property
+    def accumulates(self) -> bool:
+        """Whether an array only collects sums, so that what it holds before is no matter."""
+        return self.sums and not (self.extremes or self.loads or self.stores)
 
 
 @dataclass(frozen=True)
@@ -161,8 +175,7 @@ class _Body:
             if node.value is not None:
                 self.store(node.target, self.value(node.value), node.value)
         elif isinstance(node, ast.AugAssign):
-            value = join(self.value(node.target), self.value(node.value))
-            self.store(node.target, value, None)
+            self.augmented(node)
         elif isinstance(node, ast.For):
             self.loop(node)
         elif isinstance(node, ast.While):
@@ -172,15 +185,63 @@ class _Body:
         elif isinstance(node, ast.If):
             self.tested(node.test)
             self.value(node.test)
-            self.block(node.body)
+            self.branch(node.test, node.body)
             self.block(node.orelse)
         elif isinstance(node, ast.Return):
             if node.value is not None:
-                self.returned = join(self.returned, self.value(node.value))
+                value = self.value(node.value)
+                tops = [one.top for one in (self.returned, value) if one.top is not None]
+                top = combined("max", *tops) if len(set(tops)) == 2 else tops[0] if tops else None
+                self.returned = replace(join(self.returned, value), top=top)
         elif isinstance(node, ast.Expr):
             self.value(node.value)
         elif isinstance(node, ast.Assert):
             self.value(node.test)
+
+    def augmented(self, node: ast.AugAssign) -> None:
+        """``target op= value``. Warp adds to elements of arrays, and subtracts, with an atomic operation."""
+        target, value = node.target, self.value(node.value)
+        if isinstance(node.op, (ast.Add, ast.Sub)) and isinstance(target, ast.Subscript):
+            base = self.value(target.value)
+            array = self.array(base)
+            indices = self.indices(target)
+            if array is not None and base.consumed + len(indices) == getattr(self.usage.type_of(array), "ndim", 1):
+                self.added(array, base.consumed, indices, sums=True)
+                return
+        before = self.value(target)
+        top = combined(_SIGNS.get(type(node.op), ""), before.top, value.top)
+        self.store(target, replace(join(before, value), top=top), None)
+
+    def branch(self, test: ast.expr, body: list[ast.stmt]) -> None:
+        """The body of an ``if``, where a number that was found to be below a constant is that small."""
+        below = self.below(test)
+        if below is None or below[0] not in self.env:
+            self.block(body)
+            return
+        name, most = below
+        known = self.env[name]
+        inside = replace(known, top=combined("min", known.top, ("constant", most)))
+        self.env[name] = inside
+        self.block(body)
+        after = self.env[name]
+        self.env[name] = known if after == inside else _merge(known, after)
+
+    def below(self, test: ast.expr) -> tuple[str, int] | None:
+        """The local of a test ``local < constant``, and the largest value that passes."""
+        if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.left, ast.Name):
+            return None
+        limit = self.number(test.comparators[0])
+        if limit is None or not limit.is_integer() or not isinstance(test.ops[0], (ast.Lt, ast.LtE)):
+            return None
+        return test.left.id, int(limit) - isinstance(test.ops[0], ast.Lt)
+
+    def number(self, node: ast.expr) -> float | None:
+        """The number that an expression is, seen through locals and integer arithmetic."""
+        number = self.static(node)
+        if number is not None:
+            return number
+        known = folded(self.value(node).top)
+        return None if known is None else float(known)
 
     def tested(self, test: ast.expr) -> None:
         """Marks arrays of which the kernel asks whether they were passed."""
@@ -341,6 +402,10 @@ class _Body:
             if isinstance(node.op, (ast.Div, ast.FloorDiv, ast.Mod)):
                 for path in self.value(node.right).sources:
                     self.usage.use(path).divides = True
+            scale = folded(right.top)
+            if isinstance(node.op, (ast.Div, ast.FloorDiv)) and scale is not None and scale > 1:
+                for path in left.sources:
+                    self.usage.use(path).scales.add(scale)
             return value
         return join(*(self.value(child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)))
 
@@ -378,7 +443,7 @@ class _Body:
             for other, flowing in zip(operands, values, strict=False):
                 if other is operand:
                     continue
-                constant = self.static(operand)
+                constant = self.number(operand)
                 for path in flowing.sources:
                     if constant is not None:
                         self.usage.use(path).constants.add(constant)
@@ -400,10 +465,13 @@ class _Body:
         if short.startswith("tile"):
             self.usage.tiles = True
         target = self.resolve(node.func)
-        if isinstance(target, wp.Function) and target.func is not None:
+        native = getattr(target, "native_snippet", None) is not None
+        if isinstance(target, wp.Function) and target.func is not None and not native:
             return self.enter(target, node, arguments)
+        if short == "tile_load" and arguments:
+            self.tile(node, arguments[0])
         if short in _LOADING and arguments:
-            return self.atomic(arguments)
+            return self.atomic(short, arguments)
         if short == "load" and arguments:
             array = self.array(arguments[0])
             if array is not None:
@@ -430,7 +498,7 @@ class _Body:
                 # a built-in takes the array itself (a tile load, a matrix product): assume both
                 use = self.usage.use(array)
                 use.loads = use.loads or "store" not in short
-                use.stores = use.stores or "store" in short
+                use.stores = use.stores or "store" in short or native
         joined = join(*arguments)
         array = self.array(arguments[0]) if short == "len" and arguments else None
         if array is not None:
@@ -444,13 +512,42 @@ class _Body:
             return replace(joined, top=combined("max" if short == "where" else "min", one.top, two.top))
         return joined
 
-    def atomic(self, arguments: list[Value]) -> Value:
+    def tile(self, node: ast.Call, loaded: Value) -> None:
+        """The elements that ``tile_load(array, shape, offset)`` reads."""
+        array = self.array(loaded)
+        given = {keyword.arg: keyword.value for keyword in node.keywords} | dict(
+            zip(("shape", "offset"), node.args[1:3], strict=False)
+        )
+        if array is None or "shape" not in given:
+            return
+        shape, offset = (
+            list(one.elts) if isinstance(one, (ast.Tuple, ast.List)) else [] if one is None else [one]
+            for one in (given["shape"], given.get("offset"))
+        )
+        for dimension, size in enumerate(shape):
+            length = self.number(size)
+            if length is None:
+                continue
+            last: Top = ("constant", int(length) - 1)
+            start = self.value(offset[dimension]) if dimension < len(offset) else Value(top=("constant", 0))
+            self.index(array, loaded.consumed + dimension, replace(start, top=combined("+", start.top, last)))
+
+    def atomic(self, name: str, arguments: list[Value]) -> Value:
         array = self.array(arguments[0])
         if array is not None:
-            self.usage.use(array).atomics = True
-            for position, index in enumerate(arguments[1:-1]):
-                self.index(array, arguments[0].consumed + position, index)
+            values = 2 if name == "atomic_cas" else 1
+            indices = arguments[1:-values]
+            self.added(array, arguments[0].consumed, indices, name in ("atomic_add", "atomic_sub"))
         return join(*arguments[1:])
+
+    def added(self, array: Path, consumed: int, indices: list[Value], sums: bool) -> None:
+        """Notes an atomic operation on an element."""
+        use = self.usage.use(array)
+        use.atomics = True
+        use.sums = use.sums or sums
+        use.extremes = use.extremes or not sums
+        for position, index in enumerate(indices):
+            self.index(array, consumed + position, index)
 
     def enter(self, function: Any, node: ast.Call, arguments: list[Value]) -> Value:
         overloads = list(getattr(function, "user_overloads", {}).values()) or [function]
