@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from warplint.ir import syntax as ir
-from warplint.kernels import builtins, refusals, untranslated, volumes
+from warplint.kernels import builtins, names, refusals, untranslated, volumes
 from warplint.kernels.expressions import Expressions
 from warplint.kernels.trace import Opaque, Sampling, Write
 from warplint.kernels.types import (
@@ -132,6 +132,9 @@ class Calls(Expressions):
             name = full.rpartition(".")[2]
             if name == "tid" and self.knowledge.decorations.role(self.definition) == "func":
                 self.refuse(node.span, "tid-in-func", "`wp.tid()` is for kernels alone: pass the index")
+            if full == f"warp.{name}":
+                version = self.knowledge.warp_version(self.module.path)
+                self.refuse(node.func.span, "unknown-function", names.lacking(name, version))
         elif full in ("range", "min", "max", "abs", "len", "print", "int", "float", "bool", "pow", "round"):
             name = full
         else:
