@@ -48,7 +48,7 @@ def table(
             for example in rule.examples:
                 known = key(rule.id, example.code)
                 row = parts["examples"].rows.get(known)
-                if example.bad and not shown(measured, known):
+                if example.bad and (row is None or not shown(measured, known)):
                     row = parts["probe"].rows.get(known)
                 if row is not None:
                     (defects if example.bad else near)[row["outcome"]] += 1

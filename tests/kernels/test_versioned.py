@@ -51,3 +51,14 @@ def test_findings_are_those_of_the_version(project: Project, version: str) -> No
 )
 def test_names_of_a_version(name: str, version: str, said: str | None) -> None:
     assert lacking(name, parsed(version)) == said
+
+
+@pytest.mark.parametrize(("version", "refused"), [("1.16", True), ("1.17", True), ("1.18", False), ("1.19", False)])
+def test_gradients_of_volumes_of_four_components(project: Project, version: str, refused: bool) -> None:
+    project.warp_version = lambda path: parsed(version)  # type: ignore[misc]
+    module = project.load(SOURCES.parent.parent / "fixtures" / "contracts" / "volumes.py")
+    assert isinstance(module, Module)
+    found = {fact.definition for fact in kernels.analyse(project, module) if fact.kind == "volume-gradient-shape"}
+    right = {"vec4_mat43", "vec4d_mat43d", "vec4_local_matrix", "type_of_grads", "index_vec4"}
+    assert found & right == (right if refused else set())
+    assert not found & {"vec3_mat33", "scalar_vec3", "without_gradient"}

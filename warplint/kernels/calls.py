@@ -196,7 +196,8 @@ class Calls(Expressions):
                 self._typed(node, name) if "dtype" in builtins.parameters(name) else None,
             )
             by_name = {parameter: self.type_of(value) for parameter, value in given.items()}
-            self.refuse(node.span, *volumes.refused(by_name, dtype))
+            version = self.knowledge.warp_version(self.module.path)
+            self.refuse(node.span, *volumes.refused(by_name, dtype, version))
             mode = node.keyword("sampling_mode") or (node.args[2] if len(node.args) > 2 else None)
             spelled = self.project.external(self.module, mode, self.definition.scope) if mode is not None else None
             sampled = (len(self.trace.operations), name, (spelled or "").rpartition(".")[2], dtype)

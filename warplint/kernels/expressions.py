@@ -232,6 +232,8 @@ class Expressions(Builder):
     def _conditional(self, node: ir.Conditional) -> int:
         condition = self.expr(node.test)
         fixed = self.fixed(condition)
+        if self.knowledge.warp_version(self.module.path) <= (1, 5):
+            self.refuse(node.span, "conditional", "Warp 1.5 has no conditional expressions")
         if fixed is not None:
             return self.expr(node.body if fixed else node.orelse)
         outer = self.frame
