@@ -120,14 +120,19 @@ class Builder:
 
     def _is_static(self, condition: int) -> bool:
         """Whether a condition is made of what comes from outside of the kernel alone, not all of it known here."""
-        leaves, waiting = [], [condition]
+        seen: set[int] = set()
+        waiting, unknown = [condition], False
         while waiting:
             operation = self.trace.operations[waiting.pop()]
-            waiting += operation.operands
+            if operation.index in seen:
+                continue
+            seen.add(operation.index)
             if not operation.operands:
-                leaves.append(operation)
-        constant = all(leaf.name == "constant" for leaf in leaves)
-        return constant and any(leaf.detail is UNKNOWN for leaf in leaves)
+                if operation.name != "constant":
+                    return False
+                unknown |= operation.detail is UNKNOWN
+            waiting += operation.operands
+        return unknown
 
     def incomplete(self) -> None:
         """Notes that an effect may have been missed."""
