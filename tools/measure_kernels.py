@@ -29,8 +29,13 @@ def compared_kernels(path: Path) -> list[Compared]:
     """The kernels of a module that have an adjoint, each run with one thread on the CPU on random arguments."""
     import warp as wp
 
-    module = _load(path)
-    kernels = [value for value in vars(module).values() if isinstance(value, wp.Kernel)]
+    return compared(value for value in vars(_load(path)).values() if isinstance(value, wp.Kernel))
+
+
+def compared(kernels: Iterable[Any]) -> list[Compared]:
+    """Those of some kernels that have an adjoint and parameters that can be drawn, as above."""
+    import warp as wp
+
     # Structs and the like are left out: their members would have to be drawn one by one.
     plain = (wp.int32, wp.float32)
     return [

@@ -70,18 +70,26 @@ def sweep_errors(path: Path) -> list[float]:
 
     None where the program changes its inputs between sweeps, as then the loss depends on them in other ways as well,
     and where it is not called with lists of numbers, or sweeps from seeds instead of a loss."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    found = watched(path.read_text(encoding="utf-8"))
+    if found is None:
+        return []
+    text, name = found
+    written = path.with_name(f"{path.stem}_watched.py")
+    written.write_text(text, encoding="utf-8")
+    try:
+        return list(errors(vars(_loaded(written)), name))
+    finally:
+        written.unlink()  # it is no example
+
+
+def watched(text: str) -> tuple[str, str] | None:
+    """A program that leads its inputs and sweeps through ``watch``, and the name of its host function."""
+    tree = ast.parse(text)
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and not node.decorator_list]
     if len(functions) != 1 or not _takes_lists(functions[0]) or not _sweeps_from_losses(functions[0]):
-        return []
-    (function,) = functions
-    _Watched().visit(function)
-    watched = path.with_name(f"{path.stem}_watched.py")
-    watched.write_text(ast.unparse(ast.fix_missing_locations(tree)), encoding="utf-8")
-    try:
-        return list(_errors(_loaded(watched), function.name))
-    finally:
-        watched.unlink()  # it is no example
+        return None
+    _Watched().visit(functions[0])
+    return ast.unparse(ast.fix_missing_locations(tree)), functions[0].name
 
 
 def _takes_lists(function: ast.FunctionDef) -> bool:
@@ -108,17 +116,18 @@ def _loaded(path: Path) -> ModuleType:
     return module
 
 
-def _errors(module: ModuleType, name: str) -> Iterator[float]:
+def errors(scope: dict[str, Any], name: str) -> Iterator[float]:
+    """As ``sweep_errors``, of a function in the namespace that a watched program ran in."""
     import warp as wp
 
-    function = getattr(module, name)
+    function = scope[name]
     random = np.random.default_rng(7)
     parameters = inspect.signature(function).parameters.values()
     asked = [random.uniform(0.4, 1.6, SIZE).tolist() for item in parameters if item.default is item.empty]
 
     def run(moves: dict[tuple[int, int], float]) -> _Watch:
         watch = _Watch(moves)
-        vars(module)["watch"] = watch
+        scope["watch"] = watch
         with wp.ScopedDevice("cpu"):
             function(*asked)
         return watch

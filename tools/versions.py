@@ -1,15 +1,20 @@
 """Establishes by experiment which versions of Warp have which defects.
 
-For each version an environment is made outside the checkout (``--folder``; the wheels are about 130 MB each). Four
+For each version an environment is made outside the checkout (``--folder``; the wheels are about 130 MB each). Seven
 parts are run in it, and what was run before is not run again unless its text has changed:
 
+- ``names``: what this Warp has in ``wp``;
 - ``experiments``: small programs on what Warp is known to have changed (``tools/versions_experiments.py``);
-- ``fixtures``: the kernels in ``tests/fixtures/kernels``, the tape's gradient against differences, without warplint;
-- ``probe``: the wrong examples of the rule files, with warplint's own probe, whose worker runs beside that Warp;
-- ``examples``: the right examples of the rule files, as the fixtures.
+- ``contracts``: the kernels in ``tests/fixtures/contracts``, whether this Warp's code generator takes them;
+- ``wrong``, ``right``: such examples of the rule files, gradients against differences, without warplint;
+- ``probe``: the wrong examples whose defect that does not show, with warplint's own probe, whose worker runs beside
+  that Warp;
+- ``fixtures``: the kernels in ``tests/fixtures/kernels``, as the examples.
+
+Everything runs in one process at a time.
 
 ``--write`` then makes ``docs/versions.json``, which the tests hold against the ranges in the rule files, and
-``docs/versions.md``. What was not run is told as such.
+``docs/versions.md``, and ``warplint/kernels/names.json``. What was not run is told as such.
 """
 
 from __future__ import annotations
@@ -22,12 +27,13 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from measure import write_examples
 from versions_experiments import QUESTIONS
 from versions_running import ROOT, VERSIONS, Kept, Worker, environment, key
-from versions_table import page, table
+from versions_table import contract, names, page, shown, table
 
 from warplint.analysis import analyse_files
 from warplint.catalogue.loading import load_catalogue
@@ -39,7 +45,10 @@ from warplint.probe import ProbeOptions, probe
 from warplint.source.files import default_cache
 
 FIXTURES = ROOT / "tests" / "fixtures" / "kernels"
-PARTS = ("experiments", "fixtures", "probe", "examples")
+CONTRACTS = ROOT / "tests" / "fixtures" / "contracts"
+PARTS = ("names", "experiments", "contracts", "wrong", "probe", "right", "fixtures")
+#: Where results are kept.
+FILES = ("names", "experiments", "contracts", "examples", "probe", "fixtures")
 _MARKED = re.compile(r"# (todo-expect|expect|wrong):")
 #: Older versions have no precompiled headers, and take longer for every program.
 _SECONDS = 240.0
@@ -59,26 +68,28 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", help="only these rules' examples, and these experiments")
     parser.add_argument("--write", action="store_true", help="write docs/versions.json and docs/versions.md")
     given = parser.parse_args()
-    results: Results = {
-        version: {part: Kept(given.folder / "results" / version / f"{part}.jsonl") for part in PARTS}
-        for version in VERSIONS
-    }
+    results = read(given.folder)
     runs: dict[str, Callable[..., None]] = {
+        "names": run_names,
         "experiments": run_experiments,
-        "fixtures": run_fixtures,
+        "contracts": run_contracts,
+        "wrong": partial(run_examples, bad=True),
+        "right": partial(run_examples, bad=False),
         "probe": run_probe,
-        "examples": run_examples,
+        "fixtures": run_fixtures,
     }
     for version in given.warp:
         for part in given.parts:
             python = environment(version, given.folder / "environments")
             scratch = given.folder / "scratch" / version
             scratch.mkdir(parents=True, exist_ok=True)
-            runs[part](results[version][part], python, scratch, given)
+            runs[part](results[version]["examples" if part in ("wrong", "right") else part], python, scratch, given)
             print(f"Warp {version}: {part} done", flush=True)
     if given.write:
         known = rules()
-        found = table(known, results, QUESTIONS, FIXTURES)
+        found = table(known, results, QUESTIONS, FIXTURES, CONTRACTS)
+        text = json.dumps(names(results), indent=1) + "\n"
+        (ROOT / "warplint" / "kernels" / "names.json").write_text(text, encoding="utf-8")
         (ROOT / "docs" / "versions.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
         (ROOT / "docs" / "versions.md").write_text(page(known, found), encoding="utf-8")
 
@@ -86,6 +97,15 @@ def main() -> None:
 def rules() -> tuple[Rule, ...]:
     """All rules."""
     return load_catalogue()[0].rules
+
+
+def run_names(kept: Kept, python: Path, scratch: Path, given: argparse.Namespace) -> None:
+    """The names in ``wp``, if they are not known yet."""
+    script = ROOT / "tools" / "versions_names.py"
+    known = key(script.read_text(encoding="utf-8"))
+    if known not in kept.rows:
+        done = subprocess.run([python, script], capture_output=True, check=True, text=True)
+        kept.add(known, {"names": json.loads(done.stdout.splitlines()[-1])})
 
 
 def run_experiments(kept: Kept, python: Path, scratch: Path, given: argparse.Namespace) -> None:
@@ -141,24 +161,49 @@ def kernels(text: str) -> tuple[list[str], list[str]]:
     return marked, unmarked
 
 
-def run_examples(kept: Kept, python: Path, scratch: Path, given: argparse.Namespace) -> None:
-    """The examples that are right, each by itself."""
+def run_contracts(kept: Kept, python: Path, scratch: Path, given: argparse.Namespace) -> None:
+    """The kernels of each file of contracts, as far as they are not known to be taken or refused."""
     worker = Worker(python, scratch)
-    with tempfile.TemporaryDirectory() as name:
-        written = write_examples(rules(), Path(name))
-        try:
-            for file, (rule, example) in written.items():
-                known = key(rule.id, example.code)
-                if example.bad or known in kept.rows or (given.only and rule.id not in given.only):
-                    continue
-                for row in worker.rows({"kind": "example", "path": str(Path(name) / file)}):
-                    kept.add(known, {"rule": rule.id, **row})
-        finally:
-            worker.stop()
+    try:
+        for path in sorted(CONTRACTS.glob("*.py")):
+            text = path.read_text(encoding="utf-8")
+            names = [name for part in kernels(text) for name in part]
+            skip = [name for name in names if contract(text, name) in kept.rows]
+            if len(skip) < len(names):
+                for row in worker.rows({"kind": "contracts", "path": str(path), "skip": skip}):
+                    kept.add(contract(text, row.get("kernel", "")), {"file": path.name, **row})
+    finally:
+        worker.stop()
+
+
+def run_examples(kept: Kept, python: Path, scratch: Path, given: argparse.Namespace, bad: bool) -> None:
+    """The wrong or the right examples, together."""
+    programs = {
+        key(rule.id, example.code): (rule.id, example)
+        for rule in rules()
+        for example in rule.examples
+        if example.bad == bad
+        and key(rule.id, example.code) not in kept.rows
+        and (not given.only or rule.id in given.only)
+    }
+    if not programs:
+        return
+    worker = Worker(python, scratch)
+    task = {"kind": "examples", "programs": {known: example.code for known, (_, example) in programs.items()}}
+    try:
+        for row in worker.rows(task):
+            if "program" in row:
+                known = row.pop("program")
+                rule, example = programs[known]
+                kept.add(known, {"rule": rule, "bad": example.bad, **row})
+    finally:
+        worker.stop()
 
 
 def run_probe(kept: Kept, python: Path, scratch: Path, given: argparse.Namespace) -> None:
-    """The examples that are wrong, by warplint's probe beside that Warp; as if every rule held for every version."""
+    """The examples that are wrong and do not show it by themselves (``versions_table.shown``), by warplint's probe
+    beside that Warp; as if every rule held for every version."""
+    measured = {version: parts["examples"].rows for version, parts in read(given.folder, ["examples"]).items()}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
         written = write_examples(rules(), folder)
@@ -167,11 +212,11 @@ def run_probe(kept: Kept, python: Path, scratch: Path, given: argparse.Namespace
             for file, (rule, example) in written.items()
             if example.bad and key(rule.id, example.code) not in kept.rows and (not given.only or rule.id in given.only)
             # a rule that no probe is for is about no wrong gradient
-            if rule.probe.kind != "none"
+            if rule.probe.kind != "none" and not shown(measured, key(rule.id, example.code))
         }
         project = open_project((folder,))
         waiting = list(_findings(found))
-        options = ProbeOptions(device="cpu", cache_dir=scratch / "probe", python=python, timeout_s=_SECONDS)
+        options = ProbeOptions(device="cpu", cache_dir=scratch / "probe", python=python, timeout_s=_SECONDS, parallel=1)
         while waiting:
             part, waiting = waiting[:_TOGETHER], waiting[_TOGETHER:]
             for finding, seen in zip(part, probe(part, project, options), strict=True):
@@ -209,7 +254,7 @@ def _outcome(verdict: str, detail: str) -> str:
     return "unclear"
 
 
-def read(folder: Path, parts: Iterable[str] = PARTS) -> Results:
+def read(folder: Path, parts: Iterable[str] = FILES) -> Results:
     """Results of earlier runs."""
     return {
         version: {part: Kept(folder / "results" / version / f"{part}.jsonl") for part in parts} for version in VERSIONS

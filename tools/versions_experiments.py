@@ -7,16 +7,22 @@ words of Warp.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
-import re
-import signal
 import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+from versions_defects import PROGRAMS
+from versions_together import definitions, forked, said, shares, together
+
+#: The time that one experiment may take.
+_SECONDS = 150
 
 
 @dataclass(frozen=True)
@@ -42,12 +48,25 @@ _ABOUT = {
     "in-place-power": ("WP101",),
     "in-place-modulo": ("WP101",),
     "element-multiply": ("WP101",),
+    "component-store": ("WP312",),
+    "attribute-store": ("WP312",),
+    "component-add": ("WP313",),
+    "attribute-add": ("WP313",),
+    "two-stores": ("WP413",),
+    "conditional-guard": ("WP314",),
+    "conditional-element": ("WP314",),
+    "conditional-same-element": ("WP314",),
     "local-component-store": ("WP102",),
     "local-attribute-add": ("WP108",),
     "break-in-short-loop": ("WP107",),
     "where-square-root": ("WP501",),
     "fraction": ("WP310",),
     "backward-kernel-with-func": ("WP303",),
+    "backward-global-with-func": ("WP303",),
+    "disabled-global": ("WP302",),
+    "disabled-get-module": ("WP302",),
+    "disabled-module": ("WP302",),
+    "disabled-kernel": ("WP302",),
 }
 
 # What the programs share: compiled once, before any of them runs.
@@ -272,6 +291,14 @@ _component("component-store", "`v[i][0] = x[i]` on an array of vectors", "v[i][0
 _component("attribute-store", "`v[i].x = x[i]` on an array of vectors", "v[i].x = x[i]")
 _component("component-add", "`v[i][0] += x[i]` on an array of vectors", "v[i][0] += x[i]")
 _component("attribute-add", "`v[i].x += x[i]` on an array of vectors", "v[i].x += x[i]")
+_component("attribute-multiply", "`v[i].x *= x[i]` on an array of vectors", "v[i].x *= x[i]", "[1.0, 1.0]")
+_component("component-divide", "`v[i][0] /= x[i]` on an array of vectors", "v[i][0] /= x[i]", "[-1.0, -0.25]")
+_component(
+    "component-scale",
+    "`v[i][0] *= 3.0` on an array of vectors",
+    "v[i][0] *= 3.0; v[i] += wp.vec3(x[i])".replace("; ", "\n    "),
+    "[4.0, 4.0]",
+)
 _component("component-multiply", "`v[i][0] *= x[i]` on an array of vectors", "v[i][0] *= x[i]", "[1.0, 1.0]")
 _component("element-multiply", "`v[i] *= x[i]` on an array of vectors", "v[i] *= x[i]", "[2.0, 2.0]")
 _component(
@@ -324,6 +351,30 @@ _scalar(
     "a conditional expression that guards a square root",
     "y[i] = wp.sqrt(x[i] - 1.0) if x[i] > 1.5 else x[i]",
     "[1.0, 0.5]",
+)
+_scalar(
+    "conditional-element",
+    "a conditional expression one side of which is an element of an array as it is",
+    "y[i] = x[i] if x[i] > 1.5 else 2.0 * x[i]",
+    "[2.0, 1.0]",
+)
+_scalar(
+    "conditional-same-element",
+    "a conditional expression both sides of which are one element of an array",
+    "t = float(i)\ny[i] = x[i] if t > 0.5 else x[i]",
+    "[1.0, 1.0]",
+)
+_scalar(
+    "conditional-components",
+    "a conditional expression that chooses between components of a local vector",
+    "v = wp.vec2(x[i], 2.0 * x[i])\ny[i] = v[0] if x[i] > 1.5 else v[1]",
+    "[2.0, 1.0]",
+)
+_scalar(
+    "branch-element",
+    "the same as a branch: an element of an array as it is in one of its arms",
+    "t = 2.0 * x[i]\nif x[i] > 1.5:\n    t = x[i]\ny[i] = t",
+    "[2.0, 1.0]",
 )
 _scalar("in-place-multiply", "`y[i] *= x[i]` (WP101)", "y[i] *= x[i]", "[0.5, 0.25]")
 _scalar("in-place-divide", "`y[i] /= x[i]` (WP101)", "y[i] /= x[i]", "[-0.5, -0.0625]")
@@ -412,6 +463,103 @@ _question(
     .replace("(enable_backward=True)", ""),
 )
 
+_DISABLED = """
+OPTION
+
+
+@wp.kernelARGUMENT
+def bent(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[i] * x[i]
+
+
+x, y, loss = leaf(1.0, 2.0), zeros(2), zeros(1)
+with wp.Tape() as tape:
+    wp.launch(bent, dim=2, inputs=[x], outputs=[y])
+    wp.launch(total, dim=2, inputs=[y], outputs=[loss])
+tape.backward(loss)
+answer = judged(x.grad.numpy(), [2.0, 4.0])
+"""
+
+
+def _disabled(name: str, text: str, option: str = "", argument: str = "") -> None:
+    _question(name, text, _DISABLED.replace("OPTION", option).replace("ARGUMENT", argument).lstrip("\n"))
+
+
+_OFF = '{"enable_backward": False}'
+_disabled("disabled-kernel", "a kernel with `enable_backward=False` on a tape (WP302)", "", "(enable_backward=False)")
+_disabled("disabled-module", "the same by `wp.set_module_options` (WP302)", f"wp.set_module_options({_OFF})")
+_disabled(
+    "disabled-get-module",
+    "the same by `wp.get_module(...).options` (WP302)",
+    'wp.get_module(__name__).options["enable_backward"] = False',
+)
+_disabled("disabled-global", "the same by `wp.config.enable_backward` (WP302)", "wp.config.enable_backward = False")
+_disabled(
+    "disabled-module-of-its-own",
+    'options of the module it stands in, and a kernel with `module="unique"`',
+    f"wp.set_module_options({_OFF})",
+    '(module="unique")',
+)
+_disabled(
+    "disabled-beaten",
+    "options of the module, beaten by that of the kernel",
+    f"wp.set_module_options({_OFF})",
+    "(enable_backward=True)",
+)
+for _name, _text, _recorded in (
+    ("record-func", "a kernel without an adjoint, not recorded, with a `record_func` in its place", "False"),
+    ("record-func-beside", "the same with the launch recorded as well", "True"),
+):
+    _question(
+        _name,
+        _text,
+        """
+@wp.kernel(enable_backward=False)
+def bent(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[i] * x[i]
+
+
+x, y, loss = leaf(1.0, 2.0), zeros(2), zeros(1)
+
+
+def back():
+    x.grad.assign(x.grad.numpy() + 2.0 * x.numpy() * y.grad.numpy())
+
+
+with wp.Tape() as tape:
+    wp.launch(bent, dim=2, inputs=[x], outputs=[y], record_tape=RECORDED)
+    tape.record_func(back, arrays=[x, y])
+    wp.launch(total, dim=2, inputs=[y], outputs=[loss])
+tape.backward(loss)
+answer = judged(x.grad.numpy(), [2.0, 4.0])
+""".replace("RECORDED", _recorded),
+    )
+_question(
+    "grad-in-disabled-module",
+    "`wp.grad()` of a func, in a module without adjoints: its value",
+    """
+wp.set_module_options({"enable_backward": False})
+
+
+@wp.func
+def bent(x: float):
+    return x * x
+
+
+@wp.kernel
+def slope(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = wp.grad(bent)(x[i])
+
+
+x, y = leaf(1.0, 2.0), zeros(2)
+wp.launch(slope, dim=2, inputs=[x], outputs=[y])
+answer = judged(y.numpy(), [2.0, 4.0])
+""",
+)
+
 _VOLUME = """
 @wp.kernel
 def work(volume: wp.uint64, x: wp.array(dtype=float), y: wp.array(dtype=float)):
@@ -448,6 +596,8 @@ else:
 
 def _volume(name: str, text: str, kind: str, matrix: str, value: str, length: int, expected: str) -> None:
     body = _VOLUME.replace("MATRIX", matrix).replace("KIND", kind).replace("VALUE", value)
+    if length == 1:
+        body = body.replace("[0.0] * LENGTH", "0.0").replace("data.astype", "data[..., 0].astype")
     _question(name, text, body.replace("LENGTH", str(length)).replace("EXPECTED", expected))
 
 
@@ -474,67 +624,91 @@ for _name, _shape in (("43", (4, 3)), ("34", (3, 4))):
     )
 
 
-def ask(name: str, shared: dict[str, Any], folder: Path, seconds: int = 150) -> str:
-    """The answer of one experiment, in a process of its own that has what the programs share."""
-    errors = folder / f"{name}.errors"
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        signal.alarm(seconds)
-        with errors.open("w") as file:
-            os.dup2(file.fileno(), 1)
-            os.dup2(file.fileno(), 2)
-        os.write(write, json.dumps(_answer(name, shared, folder)).encode())
-        os._exit(0)
-    os.close(write)
-    with os.fdopen(read, "rb") as answers:
-        text = answers.read()
-    os.waitpid(child, 0)
-    answer = json.loads(text) if text else "crash, or it does not end"
-    said = re.search(r"error: (.{0,160})", errors.read_text(errors="replace"))
-    return f"refused: C++ error: {said[1]}" if said and answer.startswith(("refused", "crash")) else str(answer)
+_volume(
+    "volume-float",
+    "`volume_sample_grad` of a `float` volume into a `vec3`",
+    "float",
+    "wp.vec3",
+    "grad[0] + 10.0 * grad[1]",
+    1,
+    "[21.0, 21.0]",
+)
+_volume(
+    "volume-vec4d-43",
+    "`volume_sample_grad` of a `vec4d` volume into a 4-by-3 matrix of doubles",
+    "wp.vec4d",
+    "wp.types.matrix(shape=(4, 3), dtype=wp.float64)",
+    "float(grad[2, 0] + wp.float64(10.0) * grad[2, 1])",
+    4,
+    "[23.0, 23.0]",
+)
 
 
-def _answer(name: str, shared: dict[str, Any], folder: Path) -> str:
-    module = _written(f"experiment_{name.replace('-', '_')}", QUESTIONS[name].program, folder)
-    scope = vars(module)
-    scope |= {key: value for key, value in shared.items() if not key.startswith("__")}
+for _name, (_rule, _text, _body) in PROGRAMS.items():
+    QUESTIONS[_name] = Question(_text, _body, (_rule,) if _rule else ())
+
+
+def ask(body: str, scope: dict[str, Any], folder: Path) -> str:
+    """What the rest of an experiment answers, whose definitions are in ``scope``."""
+    with (folder / "body.errors").open("w") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
     try:
-        exec(compile(Path(scope["__file__"]).read_text(encoding="utf-8"), scope["__file__"], "exec"), scope)
+        exec(compile(body, scope["__file__"], "exec", dont_inherit=True), scope)
     except Exception as error:
-        # Warp quotes the line of source first; what is wrong with it comes behind a semicolon of its own.
-        text = str(error).rpartition("\n;")[2]
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
-        return "refused: " + (lines[-1][:200] if lines else type(error).__name__)
+        return "refused: " + said(error)
     return str(scope["answer"])
 
 
-def _written(name: str, text: str, folder: Path) -> ModuleType:
-    """An empty module whose source is in a file, as Warp wants it."""
-    path = folder / f"{name}.py"
-    path.write_text(text, encoding="utf-8")
-    module = ModuleType(name)
-    module.__file__ = str(path)
-    sys.modules[name] = module
-    return module
+def alone(name: str, shared: dict[str, Any], folder: Path) -> str:
+    """The answer of an experiment that has options of its own."""
+    module = ModuleType(f"experiment_{name.replace('-', '_')}")
+    path = folder / f"{module.__name__}.py"
+    path.write_text(QUESTIONS[name].program, encoding="utf-8")
+    sys.modules[module.__name__] = module
+    scope = vars(module)
+    scope |= {key: value for key, value in shared.items() if not key.startswith("__")}
+    scope["__file__"] = str(path)
+    return ask(QUESTIONS[name].program, scope, folder)
+
+
+def answers(names: list[str], shared: dict[str, Any], folder: Path) -> Iterator[tuple[str, str]]:
+    """Every experiment by its name, and its answer; each has a process of its own that has what they share."""
+    programs = {name: QUESTIONS[name].program for name in names}
+    parts = {name: definitions(text) for name, text in programs.items() if shares(text)}
+    texts = {name: first for name, (first, _) in parts.items()}
+    # the C++ compiler of some versions refuses what is made of volumes, and with it all that stands beside it
+    volumes = [name for name, text in texts.items() if "Volume" in text]
+    defined = together({name: text for name, text in texts.items() if name not in volumes}, folder, shared)
+    for name in volumes:
+        defined |= together({name: texts[name]}, folder, shared)
+    for name in names:
+        if name not in defined:
+            answer = forked(lambda: alone(name, shared, folder), _SECONDS)  # noqa: B023
+        elif defined[name].refused:
+            answer = f"refused: {defined[name].refused}"
+        else:
+            program = defined[name]
+            scope = program.scope | {old: program.scope[new] for old, new in program.names.items()}
+            answer = forked(lambda: ask(parts[name][1], scope, folder), _SECONDS)  # noqa: B023
+        yield name, answer or "crash, or it does not end"
 
 
 def main(names: list[str]) -> None:
     """Print one JSON object a line: the name of an experiment and its answer."""
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
-    answers = os.fdopen(os.dup(1), "w", buffering=1, encoding="utf-8")
+    written = os.fdopen(os.dup(1), "w", buffering=1, encoding="utf-8")
     os.dup2(2, 1)  # what Warp prints must not look like answers
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        shared = vars(_written("experiment_shared", _HEAD, folder))
-        exec(compile(_HEAD, shared["__file__"], "exec"), shared)
-        wp = shared["wp"]
+        wp = importlib.import_module("warp")
         wp.config.quiet = True
         wp.init()
         wp.set_device("cpu")
-        wp.launch(shared["total"], dim=1, inputs=[shared["leaf"](1.0)], outputs=[shared["zeros"](1)])
-        for name in names or QUESTIONS:
-            print(json.dumps({"experiment": name, "answer": ask(name, shared, folder)}), file=answers)
+        shared = together({"shared": _HEAD}, folder)["shared"]
+        scope = shared.scope | {old: shared.scope[new] for old, new in shared.names.items()}
+        for name, answer in answers(names or list(QUESTIONS), scope, folder):
+            print(json.dumps({"experiment": name, "answer": answer}), file=written)
 
 
 if __name__ == "__main__":

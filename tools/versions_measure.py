@@ -16,7 +16,6 @@ import re
 import signal
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,8 +23,10 @@ from typing import Any
 import label_kernels as lk
 import numpy as np
 import warp as wp
-from measure_kernels import compared_kernels
-from measure_tapes import sweep_errors
+from measure_kernels import compared
+from measure_tapes import errors as sweeps
+from measure_tapes import watched
+from versions_together import Program, forked, load, shares, together
 
 #: Error texts of what an older Warp does not know, as against what it knows and refuses.
 _MISSING = re.compile(
@@ -56,7 +57,7 @@ def main() -> None:
     wp.set_device("cpu")
     for line in sys.stdin:
         task = json.loads(line)
-        readers = {"kernels": kernels, "example": example}
+        readers = {"kernels": kernels, "examples": examples, "contracts": contracts}
         for row in readers[task["kind"]](task):
             print(json.dumps({"task": task["number"], **row}), file=answers)
         print(json.dumps({"task": task["number"], "done": True}), file=answers)
@@ -74,6 +75,16 @@ def limited(seconds: int) -> Iterator[None]:
         yield
     finally:
         signal.alarm(0)
+
+
+@contextlib.contextmanager
+def configured() -> Iterator[None]:
+    """Puts back what programs set for the whole process."""
+    before = {name: value for name, value in vars(wp.config).items() if isinstance(value, (bool, int))}
+    try:
+        yield
+    finally:
+        vars(wp.config).update(before)
 
 
 def failure(error: BaseException) -> dict[str, str]:
@@ -177,16 +188,6 @@ def verdict(worst: float) -> str:
     return "wrong" if not worst <= DISAGREE else "right" if worst < AGREE else "unclear"
 
 
-def load(module: Any) -> None:
-    """Compiles a module of Warp. Raises where Warp refuses it."""
-    try:
-        loaded = module.load(wp.get_device("cpu"), 1)
-    except TypeError:  # before blocks of threads
-        loaded = module.load(wp.get_device("cpu"))
-    if loaded is None or loaded is False:
-        raise RuntimeError("the C++ compiler refuses what Warp makes of it")
-
-
 def digest(names: list[str]) -> str:
     """A short name for a part of a file."""
     return hashlib.sha256(" ".join(names).encode()).hexdigest()[:10]
@@ -247,25 +248,58 @@ def _words(node: ast.AST) -> set[str]:
 # --- examples of rule files ---
 
 
-def example(task: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The kernels of one example by themselves, or its sweeps where it has a tape."""
-    path = Path(task["path"])
-    yield {"begun": True}
-    started = time.monotonic()
-    try:
-        with limited(_SECONDS):
-            if "wp.Tape(" in path.read_text(encoding="utf-8"):
-                errors = sweep_errors(path)
+def examples(task: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Every program of a task: its kernels by themselves, or its sweeps where it has a tape."""
+    texts: dict[str, str] = task["programs"]
+    hosts = {name: watched(text) for name, text in texts.items() if "wp.Tape(" in text}
+    texts = {name: found[0] if (found := hosts.get(name)) else text for name, text in texts.items()}
+    with tempfile.TemporaryDirectory() as folder:
+        parts = [{name: text for name, text in texts.items() if shares(text)}]
+        parts += [{name: text} for name, text in texts.items() if not shares(text)]
+        for number, part in enumerate(parts):
+            own = Path(folder) / str(number)
+            own.mkdir()
+            with configured():
+                for name, program in together(part, own).items():
+                    yield {"program": name, **_example(program, name in hosts, hosts.get(name))}
+
+
+def _example(program: Program, taped: bool, host: tuple[str, str] | None) -> dict[str, str]:
+    if program.error is not None:
+        return failure(program.error) | {"detail": program.refused}
+
+    def measure() -> dict[str, str]:
+        try:
+            if not taped:
+                worst = [error for one in compared(program.kernels()) for error in one.errors]
             else:
-                errors = [error for kernel in compared_kernels(path) for error in kernel.errors]
-    except Exception as error:
-        yield failure(error)
-        return
-    if not errors:
-        yield {"outcome": "unmeasured", "detail": ""}
-        return
-    worst = max(errors, key=lambda error: float("inf") if error != error else error)
-    yield {"outcome": verdict(worst), "detail": f"{worst:.2g}", "seconds": round(time.monotonic() - started, 1)}
+                worst = [] if host is None else list(sweeps(program.scope, program.names[host[1]]))
+        except Exception as error:
+            return failure(error)
+        if not worst:
+            return {"outcome": "unmeasured", "detail": ""}
+        most = max(worst, key=lambda error: float("inf") if error != error else error)
+        return {"outcome": verdict(most), "detail": f"{most:.2g}"}
+
+    found: dict[str, str] | None = forked(measure, _SECONDS)
+    return found or {"outcome": "crash", "detail": ""}
+
+
+# --- small kernels, each written for one contract ---
+
+
+def contracts(task: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Whether Warp's code generator takes each kernel of a file: ``accepted`` or ``refused``."""
+    text = Path(task["path"]).read_text(encoding="utf-8")
+    names = [name for name in kernel_names(text) if name not in task["skip"]]
+    with tempfile.TemporaryDirectory() as folder:
+        for name, program in together(
+            {name: only(text, [name]) for name in names}, Path(folder), compiled=False
+        ).items():
+            row = {"outcome": "accepted", "detail": ""}
+            if program.error is not None:
+                row = {"outcome": "refused", "detail": program.refused}
+            yield {"kernel": name, **row}
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ VERSIONS = {
 }
 
 #: The time after which a worker that says nothing is ended.
-_SILENCE = 240.0
+_SILENCE = 900.0
 
 
 def environment(version: str, folder: Path) -> Path:

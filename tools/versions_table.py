@@ -19,10 +19,16 @@ _MARK = re.compile(r"# (todo-expect|expect|wrong|ok): (WP\d{3}(?:, WP\d{3})*)")
 _DECIDED = ("wrong", "right", "refused", "missing")
 _WORDS = {"wrong": "wrong", "right": "right", "refused": "refused", "missing": "not available", "mixed": "partly wrong"}
 
+#: Rules that say what the compiler refuses, and what its verdict on a kernel with such a mark is to them.
+COMPILED = ("WP701", "WP705", "WP706")
+_REFUSED = {"refused": "wrong", "accepted": "right", "crash": "crash"}
+
 Results = Mapping[str, Mapping[str, Kept]]
 
 
-def table(rules: Iterable[Rule], results: Results, questions: Mapping[str, Question], fixtures: Path) -> dict[str, Any]:
+def table(
+    rules: Iterable[Rule], results: Results, questions: Mapping[str, Question], fixtures: Path, contracts: Path
+) -> dict[str, Any]:
     """The data of ``docs/versions.json``.
 
     For every rule and version: the ``verdict``, how many ``defects`` (wrong examples, marked kernels and experiments
@@ -30,6 +36,8 @@ def table(rules: Iterable[Rule], results: Results, questions: Mapping[str, Quest
     """
     rules = tuple(rules)
     marks = dict(_marked(fixtures))
+    compiled = list(_compiled(contracts))
+    measured = {version: parts["examples"].rows for version, parts in results.items()}
     found: dict[str, Any] = {}
     for rule in rules:
         found[rule.id] = {}
@@ -38,8 +46,10 @@ def table(rules: Iterable[Rule], results: Results, questions: Mapping[str, Quest
             near: Counter[str] = Counter()
             parts = results[version]
             for example in rule.examples:
-                rows = parts["probe" if example.bad else "examples"].rows
-                row = rows.get(key(rule.id, example.code))
+                known = key(rule.id, example.code)
+                row = parts["examples"].rows.get(known)
+                if example.bad and (row is None or not shown(measured, known)):
+                    row = parts["probe"].rows.get(known)
                 if row is not None:
                     (defects if example.bad else near)[row["outcome"]] += 1
             for question in questions.values():
@@ -55,6 +65,12 @@ def table(rules: Iterable[Rule], results: Results, questions: Mapping[str, Quest
                     defects[outcome] += 1
                 elif not expected and rule.id in allowed:
                     near[outcome] += 1
+            for known, expected, allowed in compiled:
+                row = parts["contracts"].rows.get(known)
+                if row is not None and rule.id in expected and rule.id in COMPILED:
+                    defects[_REFUSED[row["outcome"]]] += 1
+                elif row is not None and rule.id in allowed:
+                    near["right" if row["outcome"] == "accepted" else row["outcome"]] += 1
             if defects or near:
                 found[rule.id][version] = {
                     "verdict": verdict(defects),
@@ -76,6 +92,50 @@ def table(rules: Iterable[Rule], results: Results, questions: Mapping[str, Quest
     return {"warp": VERSIONS, "rules": found, "experiments": answers}
 
 
+def shown(measured: Mapping[str, Mapping[str, Mapping[str, Any]]], known: str) -> bool:
+    """Whether a wrong example shows what is wrong with it where it is run as it is: some version got it wrong."""
+    return any(rows.get(known, {}).get("outcome") == "wrong" for rows in measured.values())
+
+
+def contract(text: str, name: str) -> str:
+    """The key of a kernel in a file of contracts: its own source, with that of what is no kernel around it."""
+    lines = text.split("\n")
+    for node in reversed(ast.parse(text).body):
+        if (
+            isinstance(node, ast.FunctionDef)
+            and node.decorator_list
+            and node.name != name
+            and "kernel" in ast.unparse(node.decorator_list[0])
+        ):
+            del lines[min(item.lineno for item in node.decorator_list) - 1 : node.end_lineno]
+    return key("contract", "\n".join(line.partition("  #")[0] for line in lines if line.strip()), name)
+
+
+def _compiled(folder: Path) -> Iterator[tuple[str, set[str], set[str]]]:
+    """As ``_marked``, for the files of contracts."""
+    for path in sorted(folder.glob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        for name, (expected, allowed) in _marks(text):
+            yield contract(text, name), expected, allowed
+
+
+def names(results: Results) -> dict[str, Any]:
+    """The data of ``warplint/kernels/names.json``: what every version has in ``wp``, and the first and last that have
+    what not all of them have."""
+    by_version = {version: set(list(results[version]["names"].rows.values())[-1]["names"]) for version in VERSIONS}
+    versions = list(VERSIONS)
+    always = set.intersection(*by_version.values())
+    sometimes = {}
+    for name in sorted(set.union(*by_version.values()) - always):
+        having = [version for version in versions if name in by_version[version]]
+        # what comes and goes is not told
+        if versions[versions.index(having[0]) : versions.index(having[-1]) + 1] == having:
+            sometimes[name] = [having[0], having[-1]]
+        else:
+            always.add(name)
+    return {"seen": versions, "always": sorted(always), "sometimes": sometimes}
+
+
 def answered(answer: str) -> str:
     """The outcome that an experiment's answer stands for."""
     return next((word for word in ("right", "wrong", "refused") if answer.startswith(word)), "unclear")
@@ -94,23 +154,28 @@ def _decided(counts: Mapping[str, int]) -> dict[str, int]:
 
 
 def _marked(fixtures: Path) -> Iterator[tuple[str, tuple[set[str], set[str]]]]:
-    """For every kernel of the fixtures, by its key: the rules that it is marked wrong for, and those it is right for.
-
-    As in ``tests/label_kernels.py``, the marks in the funcs that a kernel calls are its own.
-    """
+    """For every kernel of the fixtures, by its key: the rules that it is marked wrong for, and those it is right
+    for."""
     for path in sorted(fixtures.glob("*.py")):
         text = path.read_text(encoding="utf-8")
-        lines = text.split("\n")
-        functions = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
-        sources = {node.name: "\n".join(lines[node.lineno - 1 : node.end_lineno]) for node in functions}
-        for name in sources:
-            source, seen = sources[name], {name}
-            while called := {f for f in sources if f not in seen and re.search(rf"\b{f}\(", source)}:
-                seen |= called
-                source += "".join(sources[f] for f in called)
-            marks = [(kind, rule) for kind, rules in _MARK.findall(source) for rule in rules.split(", ")]
-            expected = {rule for kind, rule in marks if kind != "ok"}
-            yield key(path.name, text, name), (expected, {rule for kind, rule in marks if kind == "ok"})
+        for name, marks in _marks(text):
+            yield key(path.name, text, name), marks
+
+
+def _marks(text: str) -> Iterator[tuple[str, tuple[set[str], set[str]]]]:
+    """The same for one file, by name. As in ``tests/label_kernels.py``, the marks in the funcs that a kernel calls are
+    its own."""
+    lines = text.split("\n")
+    functions = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
+    sources = {node.name: "\n".join(lines[node.lineno - 1 : node.end_lineno]) for node in functions}
+    for name in sources:
+        source, seen = sources[name], {name}
+        while called := {f for f in sources if f not in seen and re.search(rf"\b{f}\(", source)}:
+            seen |= called
+            source += "".join(sources[f] for f in called)
+        marks = [(kind, rule) for kind, rules in _MARK.findall(source) for rule in rules.split(", ")]
+        expected = {rule for kind, rule in marks if kind != "ok"}
+        yield name, (expected, {rule for kind, rule in marks if kind == "ok"})
 
 
 # --- the page ---
@@ -201,7 +266,7 @@ def _short(answer: str) -> str:
 
 def _code(text: str) -> str:
     # Folders of the machine that it ran on are nobody's business.
-    text = re.sub(r"\S*/(experiment_\w+\.py)", r"\1", text)
+    text = re.sub(r" at \S*\.py:\d+", "", re.sub(r"_x\d+n\d+", "", text))
     return f"`{text}`"
 
 

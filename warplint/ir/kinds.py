@@ -31,6 +31,11 @@ KINDS: Mapping[str, frozenset[str]] = {
     "unselected-branch": frozenset({"operation", "operand", "condition", "singular", "function", "active"}),
     "singular-adjoint": frozenset({"expression", "function", "argument", "reachable", "active"}),
     "severed-path": frozenset({"cause", "function", "argument", "part", "expression", "active"}),
+    # kernels: what older versions get wrong
+    "conditional-element": frozenset({"target", "operator"}),
+    "element-component-stored": frozenset({"target", "operator"}),
+    "element-component-updated": frozenset({"target", "operator"}),
+    "element-stored-over": frozenset({"target", "operator"}),
     "func-compiled-without-adjoint": frozenset({"kernel", "function", "argument"}),
     # kernels: adjoints that people wrote, and effects that the reverse sweep repeats
     "adjoint-assigned": frozenset({"function", "forward", "parameter", "shared", "statement"}),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Span
 from warplint.kernels.constants import Closure
@@ -108,9 +110,34 @@ class Builder:
         return self.emit("unknown", operands, type_, span)
 
     def refuse(self, span: Span, what: str, reason: str | None) -> None:
-        """Notes what the compiler refuses; a reason of None is no refusal."""
-        if reason is not None:
+        """Notes what the compiler refuses; a reason of None is no refusal. Where a condition that Warp decides when it
+        compiles is not known, it may not compile this at all."""
+        if reason is not None and not any(map(self._is_static, self._conditions())):
             self.trace.refusals.append(Refusal(span, what, reason))
+
+    def _conditions(self) -> Iterator[int]:
+        """The conditions of the branches around this place."""
+        frame = self.trace.frames[self.frame]
+        while frame.index > 0:
+            if frame.condition is not None:
+                yield frame.condition
+            frame = self.trace.frames[frame.parent]
+
+    def _is_static(self, condition: int) -> bool:
+        """Whether a condition is made of what comes from outside of the kernel alone, not all of it known here."""
+        seen: set[int] = set()
+        waiting, unknown = [condition], False
+        while waiting:
+            operation = self.trace.operations[waiting.pop()]
+            if operation.index in seen:
+                continue
+            seen.add(operation.index)
+            if not operation.operands:
+                if operation.name != "constant":
+                    return False
+                unknown |= operation.detail is UNKNOWN
+            waiting += operation.operands
+        return unknown
 
     def incomplete(self) -> None:
         """Notes that an effect may have been missed."""

@@ -330,6 +330,10 @@ def _result_type(name: str, arguments: tuple[Type, ...]) -> Type:
         if tokens[:1] == ["*"] or len(tokens) < len(arguments):
             continue
         if all(_matches(expected, given) for expected, given in zip(tokens, arguments, strict=False)):
+            if isinstance(token, str) and any(part in ("vec", "mat") for part in tokens):
+                sized = _sized(name, tokens, token, arguments)
+                if sized is not None:
+                    return sized
             return _result(name, token, arguments)
     if entry["overloads"] and any(given.kind in ("generic", "unknown") for given in arguments):
         return GENERIC if any(given.kind == "generic" for given in arguments) else UNKNOWN_TYPE
@@ -380,6 +384,32 @@ def _result(name: str, token: str | list[str], arguments: tuple[Type, ...]) -> T
             if given.kind == guessed.kind:
                 return given
     return guessed
+
+
+def _sized(name: str, tokens: list[str], token: str, arguments: tuple[Type, ...]) -> Type | None:
+    """The result of an overload for vectors and matrices of any size: the table was made with sizes of three.
+
+    None where the result is of one size whatever the arguments are.
+    """
+    result = _type(token)
+    if not result.shape or set(result.shape) != {3} or any(given.kind == "generic" for given in arguments):
+        return None
+    pairs = zip(tokens, arguments, strict=False)
+    given = dict(reversed([pair for pair in pairs if pair[0] in ("vec", "mat")]))
+    shapes = [one.shape for one in arguments if one.is_composite]
+    unsized = replace(result, shape=())
+    if not all(shapes) or not shapes:
+        return unsized
+    if name == "transpose":
+        return replace(result, shape=shapes[0][::-1])
+    if name == "outer":
+        return replace(result, shape=(shapes[0][0], shapes[-1][0]))
+    if name == "diag":
+        return replace(result, shape=(shapes[0][0], shapes[0][0]))
+    if name == "get_diag":
+        return replace(result, shape=(min(shapes[0]),))
+    same = given.get(result.kind)
+    return unsized if same is None else replace(result, shape=same.shape)
 
 
 def _guess(name: str, arguments: tuple[Type, ...]) -> Type:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from warplint.ir import syntax as ir
-from warplint.kernels import builtins, refusals, untranslated, volumes
+from warplint.kernels import builtins, names, refusals, untranslated, volumes
 from warplint.kernels.constants import Closure
 from warplint.kernels.expressions import Expressions
 from warplint.kernels.knowledge import Knowledge
@@ -141,6 +141,9 @@ class Calls(Expressions):
             name = full.rpartition(".")[2]
             if name == "tid" and self.knowledge.decorations.role(self.definition) == "func":
                 self.refuse(node.span, "tid-in-func", "`wp.tid()` is for kernels alone: pass the index")
+            if full == f"warp.{name}":
+                version = self.knowledge.warp_version(self.module.path)
+                self.refuse(node.func.span, "unknown-function", names.lacking(name, version))
         elif full in ("range", "min", "max", "abs", "len", "print", "int", "float", "bool", "pow", "round"):
             name = full
         else:
@@ -202,7 +205,8 @@ class Calls(Expressions):
                 self._typed(node, name) if "dtype" in builtins.parameters(name) else None,
             )
             by_name = {parameter: self.type_of(value) for parameter, value in given.items()}
-            self.refuse(node.span, *volumes.refused(by_name, dtype))
+            version = self.knowledge.warp_version(self.module.path)
+            self.refuse(node.span, *volumes.refused(by_name, dtype, version))
             mode = node.keyword("sampling_mode") or (node.args[2] if len(node.args) > 2 else None)
             spelled = self.project.external(self.module, mode, self.definition.scope) if mode is not None else None
             sampled = (len(self.trace.operations), name, (spelled or "").rpartition(".")[2], dtype)

@@ -68,6 +68,17 @@ class Elements:
                         self.needed.add(load.operation)
         return found
 
+    def stored_twice(self) -> Iterator[tuple[Operation, Operation]]:
+        """Stores into one element, the second of which only runs after the first."""
+        operations = self._trace.operations
+        before: dict[object, list[Operation]] = {}
+        for array, access in self._accesses(loads=False):
+            store = operations[access.operation]
+            if store.name == "store":
+                known = before.setdefault((array, access.bases, access.offsets), [])
+                yield from ((first, store) for first in known if self._trace.inside(store.frame, first.frame))
+                known.append(store)
+
     def overwriters(self, load: int) -> list[int]:
         """All operations that overwrite the element of an overwritten load later, in order."""
         if load not in self._overwriters:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import builtins as python
+import re
 from abc import abstractmethod
 
 from warplint.ir import syntax as ir
@@ -24,6 +26,7 @@ from warplint.kernels.types import (
     literal,
     vector,
 )
+from warplint.source.bindings import bound_names
 from warplint.source.project import UNKNOWN, Definition, External, ParameterRef, Value
 
 BINARY = {
@@ -41,6 +44,10 @@ BINARY = {
     "<<": "lshift",
     ">>": "rshift",
 }
+#: The names that Python has everywhere.
+_PYTHON = frozenset(dir(python))
+#: What can give a module names that it does not bind.
+_DYNAMIC = re.compile(r"\b(?:globals|vars|exec|setattr|locals|__dict__)\b")
 _NUMPY = frozenset({"array", "zeros", "ones", "empty", "full", "eye", "arange", "linspace"})
 _ATTRIBUTES = {"x": 0, "y": 1, "z": 2, "w": 3}
 
@@ -112,11 +119,20 @@ class Expressions(Builder):
             return known
         return self._outer(node)
 
+    def _is_nowhere(self, name: str) -> bool:
+        """Whether nothing in the function or in its module can bind a name, and Python has none of it either."""
+        module, own = self.module, bound_names(self.definition.node)
+        if name in own or name in _PYTHON or name.startswith("__") or module.binds(name) or module.bindings("*"):
+            return False
+        return not _DYNAMIC.search(module.text)
+
     def _outer(self, node: ir.Expr) -> int:
         """A name or attribute that is no local: a constant if anything."""
         scope = self.definition.scope
         value = self.knowledge.constants.evaluate(self.module, node, scope, self.closure)
         found = self.project.resolve(self.module, node, scope)
+        if isinstance(node, ir.Name) and not scope and self._is_nowhere(node.id):
+            self.refuse(node.span, "undefined-name", f"nothing here is called `{node.id}`")
         if value is not UNKNOWN and not isinstance(value, tuple):
             written = isinstance(found, Value) and untranslated.is_literal(self._inner(found))
             return self.constant(value, node.span, literal(value) if written else None)
@@ -216,6 +232,8 @@ class Expressions(Builder):
     def _conditional(self, node: ir.Conditional) -> int:
         condition = self.expr(node.test)
         fixed = self.fixed(condition)
+        if self.knowledge.warp_version(self.module.path) <= (1, 5):
+            self.refuse(node.span, "conditional", "Warp 1.5 has no conditional expressions")
         if fixed is not None:
             return self.expr(node.body if fixed else node.orelse)
         outer = self.frame
@@ -422,7 +440,7 @@ class Expressions(Builder):
         if type_.ndim is not None and len(indices) > type_.ndim and type_.element is not None:
             if type_.element.kind in ("float", "int", "bool"):
                 self.refuse(span, "index", f"{len(indices)} indices into an array of {type_.ndim} dimension(s)")
-        elif any(index.kind == "float" and index.exact is not None for index in types):
+        elif any(index.kind == "float" and index.exact is not None or index.kind == "bool" for index in types):
             self.refuse(span, "index", "an index is a whole number")
 
     def item(self, target: int, position: object, span: Span) -> int:

@@ -13,6 +13,7 @@ from warplint.kernels.losses import written
 from warplint.kernels.lost import LostValues
 from warplint.kernels.making import Maker
 from warplint.kernels.trace import Insert
+from warplint.kernels.versioned import Old, Versioned
 
 
 class Facts(Maker):
@@ -27,6 +28,7 @@ class Facts(Maker):
                 yield self._overwrite(overwrites)
                 overwritten.update((self._insert(item).variable, self._insert(item).statement) for item in overwrites)
         stores = {span for _, span in overwritten}
+        needed: set[Span] = set()
         lost = list(LostValues(self._knowledge, self._trace, self._active, self._overwrites_handled).find())
         for defect in Classes(self._trace).defects(lost):
             if defect.kind == "component-stored-after-read" and defect.span in stores:
@@ -36,6 +38,8 @@ class Facts(Maker):
             ):
                 continue  # of a variable whose components should not be stored like this at all
             labels = [self._label(span, text) for span, text in defect.labels]
+            if defect.kind == "array-overwritten":
+                needed.add(defect.span)
             if defect.kind == "array-overwritten" and defect.span in augmented:
                 # one change repairs both: to write the new value elsewhere
                 fact = augmented[defect.span]
@@ -44,6 +48,15 @@ class Facts(Maker):
                 continue
             yield self._fact(defect.kind, defect.span, defect.attributes, labels)
         yield from augmented.values()
+        for old in Versioned(self._knowledge, self._trace, self._active).find():
+            if old.span not in needed:  # what repairs a lost value repairs this
+                yield self._versioned(old)
+
+    def _versioned(self, old: Old) -> Fact:
+        attributes: dict[str, object] = {"target": old.target or self._text(old.span), "operator": old.operator}
+        labels = [self._label(old.span, "this Warp differentiates it otherwise than newer ones")]
+        labels += [self._label(span, text) for span, text in old.other]
+        return self._fact(old.kind, old.span, attributes, labels)
 
     # --- array elements updated in place ---
 

@@ -34,8 +34,11 @@ def value_type(name: str, arguments: Mapping[str, Type], dtype: Type | None) -> 
     return named(_SHORT.get(name, "")) if dtype is None else dtype
 
 
-def refused(arguments: Mapping[str, Type], dtype: Type | None) -> Refused:
-    """Why the compiler refuses to sample a volume of ``dtype``; ``arguments`` by their parameters."""
+def refused(arguments: Mapping[str, Type], dtype: Type | None, version: tuple[int, int]) -> Refused:
+    """Why the compiler of a version of Warp refuses to sample a volume of ``dtype``; ``arguments`` by their parameters.
+
+    Before 1.18, its native headers have no function for the gradient of four components.
+    """
     if dtype is None or not _is_certain(dtype):
         return "volume", None
     if not _is_held(dtype):
@@ -44,6 +47,8 @@ def refused(arguments: Mapping[str, Type], dtype: Type | None) -> Refused:
     if background is not None and differ(background, dtype):
         return "volume-gradient", f"the background is {spelled(background)}, and the voxels are {spelled(dtype)}"
     given = arguments.get("grad")
+    if given is not None and dtype.shape == (4,) and version < (1, 18):
+        return "volume-gradient", f"before Warp 1.18, no gradient of {spelled(dtype)} is compiled"
     wanted = gradient_of(dtype)
     if given is None or not differ(given, wanted):
         return "volume-gradient", None
