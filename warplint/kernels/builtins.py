@@ -296,8 +296,6 @@ def _arithmetic(name: str, left: Type, right: Type) -> Type:
     return INT if left.is_integer and right.is_integer else UNKNOWN_TYPE
 
 
-# What these take at any size; the table has their results for sizes of three where none is given.
-_SHAPED = {"transpose": ("mat",), "get_diag": ("mat",), "diag": ("vec",), "outer": ("vec", "vec")}
 # What these return depends on an argument that is a type, or is of one scalar type whatever their arguments are.
 _OF_THEIR_OWN = ("volume_", "texture_", "tile", "rand", "hash_", "mesh_", "atomic_")
 
@@ -324,8 +322,6 @@ def _result_type(name: str, arguments: tuple[Type, ...]) -> Type:
     entry = _table().get(name)
     if entry is None:
         return UNKNOWN_TYPE
-    if _SHAPED.get(name) == tuple(given.kind for given in arguments):
-        return _shaped(name, arguments)
     for tokens, token in _overloads(name, len(arguments)):
         if tokens[:1] == ["*"] or len(tokens) < len(arguments):
             continue
@@ -338,17 +334,6 @@ def _result_type(name: str, arguments: tuple[Type, ...]) -> Type:
     if entry["overloads"] and any(given.kind in ("generic", "unknown") for given in arguments):
         return GENERIC if any(given.kind == "generic" for given in arguments) else UNKNOWN_TYPE
     return UNKNOWN_TYPE
-
-
-def _shaped(name: str, arguments: tuple[Type, ...]) -> Type:
-    """The result of a built-in for vectors and matrices of all sizes: its sizes come from those of the arguments."""
-    scalar = arguments[0].scalar
-    if any(not given.shape for given in arguments):
-        return vector(0, scalar) if name == "get_diag" else matrix(0, 0, scalar)
-    rows, columns = arguments[0].shape[0], arguments[-1].shape[-1]
-    if name == "get_diag":
-        return vector(min(rows, columns), scalar)
-    return matrix(columns, rows, scalar) if name == "transpose" else matrix(rows, columns, scalar)
 
 
 @cache
