@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from warplint.ir import syntax as ir
 from warplint.ir.facts import Fact, Label
@@ -51,6 +52,7 @@ _UNKNOWN = Given(Type("unknown"))
 #: Everything that is looked for, by its last name.
 _SOUGHT = frozenset({"launch", *_CHECKERS})
 _CALLED = re.compile(r"\b(?:launch|jacobian|gradcheck)\s*\(|@\s*(?:\w+\s*\.\s*)*kernel\b")
+_TID = re.compile(r"\btid\b")
 #: Where it is given another name, by an import or by an assignment.
 _SPOKEN_OF = re.compile(r"\b(?:launch|jacobian|gradcheck)\b(?!\s*\()")
 _RENAMED = re.compile(r"\b(\w+)\s+as\s+(\w+)|^[ \t]*(\w+)\s*=\s*(?:\w+\s*\.\s*)*(\w+)[ \t]*(?:#|$)", re.MULTILINE)
@@ -91,6 +93,27 @@ def _called(text: str) -> tuple[int, ...]:
     return _offsets(text, _CALLED)
 
 
+def _asking(text: str) -> tuple[int, ...]:
+    return _offsets(text, _TID)
+
+
+def _is_on(node: ir.Node, lines: Sequence[int]) -> bool:
+    """Whether a node, with its decorators, reaches over one of ``lines``, which are in order."""
+    first = node.span.line
+    if isinstance(node, (ir.FunctionDef, ir.ClassDef)) and node.decorators:
+        first = min(first, node.decorators[0].span.line)
+    nearest = bisect.bisect_left(lines, first)
+    return nearest < len(lines) and lines[nearest] <= node.span.end_line
+
+
+def _on(node: ir.Node, lines: Sequence[int]) -> Iterator[ir.Node]:
+    """A node and what is in it, as far as it stands on ``lines``."""
+    yield node
+    for child in ir.children(node):
+        if _is_on(child, lines):
+            yield from _on(child, lines)
+
+
 class Launching:
     """Makes the facts about the launches of a project's modules."""
 
@@ -113,16 +136,11 @@ class Launching:
             if offsets:
                 lines = sorted({region.line + offset for offset in offsets})
                 for statement in module.read(region):
-                    yield from self._in(statement, Host(module, ()), lines)
+                    if _is_on(statement, lines):
+                        yield from self._in(statement, Host(module, ()), lines)
 
     def _in(self, node: ir.Node, host: Host, lines: Sequence[int]) -> Iterator[Fact]:
-        """The facts about a node and what is in it, where it reaches over one of the ``lines`` that can hold any."""
-        first = node.span.line
-        if isinstance(node, (ir.FunctionDef, ir.ClassDef)) and node.decorators:
-            first = min(first, node.decorators[0].span.line)
-        nearest = bisect.bisect_left(lines, first)
-        if nearest == len(lines) or lines[nearest] > node.span.end_line:
-            return
+        """The facts about a node and what is in it, as far as it stands on the ``lines`` that can hold any."""
         if isinstance(node, ir.FunctionDef):
             yield from self._definition(node, host)
         if isinstance(node, ir.Call):
@@ -131,13 +149,13 @@ class Launching:
                 yield from self._launch(node, host)
             elif name.startswith("warp.autograd.") and name.rpartition(".")[2] in _CHECKERS:
                 yield from self._checker(node, name.rpartition(".")[2], host)
-        scope, looped = host.scope, host.looped
         if isinstance(node, (ir.FunctionDef, ir.ClassDef)):
-            scope, looped = (*scope, node), False
-        elif isinstance(node, (ir.For, ir.While)):
-            looped = True
+            host = Host(host.module, (*host.scope, node))
+        elif isinstance(node, (ir.For, ir.While)) and not host.looped:
+            host = Host(host.module, host.scope, looped=True)
         for child in ir.children(node):
-            yield from self._in(child, Host(host.module, scope, looped), lines)
+            if _is_on(child, lines):
+                yield from self._in(child, host, lines)
 
     def _named(self, func: ir.Expr, host: Host) -> str:
         """What is called, where it can be a launch or a check: nearly all calls are of something else."""
@@ -303,20 +321,19 @@ class Launching:
 
     def _unpacked(self, kernel: Definition) -> Iterator[int]:
         """How many indices each ``wp.tid()`` of a kernel gives."""
-        calls = {
-            id(inner)
-            for part in kernel.node.body
-            for inner in ir.walk(part)
-            if isinstance(inner, ir.Call)
-            and self._project.external(kernel.module, inner.func, kernel.scope) == "warp.tid"
-        }
-        for part in kernel.node.body:
-            for inner in ir.walk(part):
-                if isinstance(inner, ir.Assign) and id(inner.value) in calls:
-                    target = inner.targets[0]
-                    if isinstance(target, (ir.Tuple, ir.List)):
-                        calls.discard(id(inner.value))
-                        yield len(target.elements)
+        region = kernel.module.region_at(kernel.node.span.line)
+        if region is None:
+            return
+        lines = [region.line + offset for offset in kernel.module.of_text(region, _asking)]
+        nodes = [inner for part in kernel.node.body if _is_on(part, lines) for inner in _on(part, lines)]
+        external = partial(self._project.external, kernel.module, scope=kernel.scope)
+        calls = {id(one) for one in nodes if isinstance(one, ir.Call) and external(one.func) == "warp.tid"}
+        for inner in nodes:
+            if isinstance(inner, ir.Assign) and id(inner.value) in calls:
+                target = inner.targets[0]
+                if isinstance(target, (ir.Tuple, ir.List)):
+                    calls.discard(id(inner.value))
+                    yield len(target.elements)
         yield from (1 for _ in calls)
 
     # --- values of the host ---
