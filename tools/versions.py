@@ -212,7 +212,8 @@ def run_probe(kept: Kept, python: Path, scratch: Path, given: argparse.Namespace
             for file, (rule, example) in written.items()
             if example.bad and key(rule.id, example.code) not in kept.rows and (not given.only or rule.id in given.only)
             # a rule that no probe is for is about no wrong gradient
-            if rule.probe.kind != "none" and not shown(measured, key(rule.id, example.code))
+            if rule.probe.kind == "recording"
+            or (rule.probe.kind != "none" and not shown(measured, key(rule.id, example.code)))
         }
         project = open_project((folder,))
         waiting = list(_findings(found))

@@ -48,7 +48,8 @@ def table(
             for example in rule.examples:
                 known = key(rule.id, example.code)
                 row = parts["examples"].rows.get(known)
-                if example.bad and (row is None or not shown(measured, known)):
+                # What a recording costs, a program does not show by itself: it is compared with one that lacks it.
+                if example.bad and (row is None or rule.probe.kind == "recording" or not shown(measured, known)):
                     row = parts["probe"].rows.get(known)
                 if row is not None:
                     (defects if example.bad else near)[row["outcome"]] += 1

@@ -90,14 +90,14 @@ def analyse_files(
     found = _loaded(files, project, contents, jobs)
     modules = dict(_modules(found, project))
 
+    hosts = _hosts(project, modules)
     sights = None
-    if before is not None:
+    if before is not None and hosts:
         from warplint.hosts import Sights
 
         sights = Sights(project)
     with Workers(Linted(project, wanted, told, sights, before or {}), jobs) as workers:
         # Tapes first: how host code uses a kernel decides what its facts mean.
-        hosts = _hosts(project, modules)
         tapes = workers.each(tape_facts, hosts, lambda path: _weight(modules[path], "Tape"))
         _add(found, hosts, tapes)
         uses = merged(analysis.uses for analysis in found.values())

@@ -13,6 +13,7 @@ from warplint.catalogue.validating import ID, KEBAB
 from warplint.frontend import open_project
 from warplint.ir.kinds import KINDS
 from warplint.ir.spans import displayed
+from warplint.settings.requirements import NEWEST
 
 _TEMPLATE = """\
 # A rule of your own: `warplint test-rules {folder}` tries it.
@@ -110,9 +111,13 @@ def _blocks(text: str) -> dict[str, str]:
 
 
 def _mark(path: Path, rule_file: Path) -> None:
-    """Mark the lines of ``path`` that the rule finds."""
+    """Mark the lines of ``path`` that the rule finds, under the newest version of Warp that it is for."""
     rules = [rule for rule in load_catalogue((rule_file.parent,))[0].rules if rule.path == rule_file]
-    analyses = analyse_files([path.absolute()], open_project((path.parent.absolute(),)), {}, jobs=1)
+    project = open_project((path.parent.absolute(),))
+    major, newest = (int(number) for number in NEWEST.split(".")[:2])
+    held = [minor for minor in range(newest, 0, -1) if any(rule.concerns(f"{major}.{minor}") for rule in rules)]
+    project.warp_version = lambda _: (major, held[0] if held else newest)
+    analyses = analyse_files([path.absolute()], project, {}, jobs=1)
     facts = [fact for analysis in analyses for fact in analysis.facts]
     ids = frozenset(rule.id for rule in rules)
     lines = path.read_text(encoding="utf-8").split("\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import operator
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -98,6 +99,8 @@ def _matches(word: str, rules: tuple[Rule, ...]) -> dict[str, int]:
         if found:
             return found
     known = [*(rule.id for rule in rules), *(rule.name for rule in rules), *FAMILIES.values()]
-    close = difflib.get_close_matches(code, known, n=1) or difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean `{close[0]}`?" if close else "`warplint rules` lists them"
+    close = difflib.get_close_matches(code, known) or difflib.get_close_matches(name, known, n=1)
+    # Of codes that are equally close, the one that differs in the fewest places.
+    nearest = max(close, key=lambda one: sum(map(operator.eq, one, code)), default=None)
+    hint = f"did you mean `{nearest}`?" if nearest else "`warplint rules` lists them"
     raise UnknownSelector(f"unknown rule `{word.strip()}`; {hint}")
