@@ -67,7 +67,7 @@ ROOMS = {
         "pipeline",
         "proving",
     },
-    "scaffold": {"ir", "catalogue", "frontend", "analysis"},
+    "scaffold": {"ir", "catalogue", "frontend", "analysis", "settings"},
     "trying": {"ir", "catalogue", "settings", "report", "pipeline"},
     "server": {
         "ir",
