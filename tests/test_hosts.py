@@ -214,7 +214,7 @@ def test_many_edits(project: Project, monkeypatch: pytest.MonkeyPatch, jobs: int
     monkeypatch.setattr(analysis, "PARALLEL_FROM", 2)
     chance = random.Random(jobs)
     taken_over = 0
-    for number in range(220 if jobs == 1 else 12):
+    for number in range(80 if jobs == 1 else 12):
         name = chance.choice(sorted(FILES))
         path = project.folder / name
         if number % 7 == 6:
