@@ -18,7 +18,7 @@ from warplint.settings.options import Options
 from warplint.source.edits import edited
 
 #: The rules whose recipe is proved on their bad example.
-PROVED = ("WP102", "WP108", "WP301", "WP402", "WP403", "WP409", "WP501", "WP502", "WP601")
+PROVED = ("WP102", "WP108", "WP202", "WP301", "WP402", "WP403", "WP409", "WP501", "WP502", "WP601")
 
 
 def findings(folder: Path) -> dict[str, list[Finding]]:
@@ -85,6 +85,7 @@ def _wrong(place: Place, recipe: str) -> list[Plan]:
         "add-requires-grad": "wp.zeros(len(lengths), dtype=wp.float32)",
         "read-then-zero": "stretch.grad.numpy().copy()",
         "loss-inside-tape": "tape.backward(loss=out)",
+        "rebind-instead-of-copy": "size.assign(grown)",
     }
     if recipe == "zero-after-use":
         before = Span(place.span.line, 1, place.span.line, 1)  # where a new tape knows no gradients yet
@@ -207,3 +208,66 @@ def test_defects_of_one_kernel_and_types(tmp_path: Path) -> None:
     assert fix_of(in_func).applicability == "safe"
     assert "v = wp.vec3(v[0], v[0] * keel, v[2])" in edited(IN_FUNC, fix_of(in_func).edits)
     assert [fix_of(finding).applicability for finding in found["squares.py"]] == ["safe", "safe"]
+
+
+GROWTH = """\
+import warp as wp
+
+
+@wp.kernel
+def grow(size: wp.array(dtype=float), rate: wp.array(dtype=float), grown: wp.array(dtype=float)):
+    i = wp.tid()
+    grown[i] = size[i] + rate[0] * size[i] * (1.0 - size[i])
+
+
+@wp.kernel
+def total(size: wp.array(dtype=float), out: wp.array(dtype=float)):
+    wp.atomic_add(out, 0, size[wp.tid()])
+
+
+def rate_gradient(n, start):
+    rate = wp.array([0.3], dtype=float, requires_grad=True)
+    size = wp.full(n, 0.2, dtype=float, requires_grad=True)
+    grown = GROWN
+    tape = wp.Tape()
+    with tape:
+        for step in range(3):
+            wp.launch(grow, dim=n, inputs=[size, rate], outputs=[grown])
+            wp.copy(size, grown)
+        out = wp.zeros(1, dtype=float, requires_grad=True)
+        wp.launch(total, dim=n, inputs=[LAST], outputs=[out])
+    tape.backward(out)
+    return rate.grad.numpy()
+"""
+
+
+@pytest.mark.parametrize(
+    ("grown", "last", "applicability"),
+    [
+        ("wp.zeros(n, dtype=float, requires_grad=True)", "size", "safe"),
+        ("wp.empty_like(size)", "size", "safe"),
+        ("wp.empty_like(size)", "grown", "safe"),  # then the last copy matters to nobody
+        # An array that may be shorter is copied over a part of the other, and a clone of it would be shorter.
+        ("wp.zeros(len(start), dtype=float, requires_grad=True)", "size", "unsafe"),
+    ],
+)
+def test_a_name_gets_a_fresh_array(tmp_path: Path, grown: str, last: str, applicability: str) -> None:
+    code = GROWTH.replace("GROWN", grown).replace("LAST", last)
+    (tmp_path / "growth.py").write_text(code)
+    (finding,) = findings(tmp_path)["growth.py"]
+    assert fix_of(finding).applicability == applicability
+    assert edited(code, fix_of(finding).edits) == code.replace("wp.copy(size, grown)", "size = wp.clone(grown)")
+
+
+def test_an_array_that_is_reached_otherwise_would_be_stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def rebound(place: Place, recipe: str) -> list[Plan]:
+        return [Plan("Rebind the name", (place.edit(place.span, "size = wp.clone(grown)"),))]
+
+    monkeypatch.setattr(fixing, "plans", rebound)
+    code = GROWTH.replace("GROWN", "wp.zeros_like(size)\n    seen = size").replace("LAST", "seen")
+    (tmp_path / "growth.py").write_text(code)
+    (finding,) = findings(tmp_path)["growth.py"]
+    # The loss would be another one; that its gradient is right proves nothing.
+    assert fix_of(finding).message.endswith(
+        "(not proved: what runs with it could not be compared with what ran before)"
+    )

@@ -360,3 +360,72 @@ def test_the_loss_goes_into_the_block_of_the_tape(tmp_path: Path) -> None:
     # What stands between them may not belong there.
     between = before.replace("    # from here on nobody needs it", "    n = 2 * n")
     assert mended(tmp_path, head + between + tail, "WP409") is None
+
+
+GROWTH = """\
+@wp.kernel
+def grow(size: wp.array(dtype=float), rate: wp.array(dtype=float), grown: wp.array(dtype=float)):
+    i = wp.tid()
+    grown[i] = size[i] + rate[0] * size[i] * (1.0 - size[i])
+
+
+@wp.kernel
+def total(size: wp.array(dtype=float), out: wp.array(dtype=float)):
+    wp.atomic_add(out, 0, size[wp.tid()])
+
+
+def rate_gradient(start, device=None):
+    rate = wp.array([0.3], dtype=float, requires_grad=True)
+    size = wp.array(start, dtype=float, requires_grad=True)
+    grown = wp.zeros_like(size)
+    out = wp.zeros(1, dtype=float, requires_grad=True)
+    tape = wp.Tape()
+    with tape:
+        for step in range(4):
+            wp.launch(grow, dim=len(size), inputs=[size, rate], outputs=[grown])
+            COPY
+        wp.launch(total, dim=size.shape, inputs=[size], outputs=[out])
+    tape.backward(out)
+    print(size.numpy())
+    return rate.grad.numpy()
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("wp.copy(size, grown)  # é", "size = wp.clone(grown)  # é"),
+        ("wp.copy(\n                src=grown, dest=size\n            )", "size = wp.clone(grown)"),
+        ("size.assign(grown); size.fill_(2.0)", "size = wp.clone(grown); size.fill_(2.0)"),
+        ("wp.copy(size,  # the old one\n                grown)", None),
+    ],
+)
+def test_rebinding(tmp_path: Path, before: str, after: str | None) -> None:
+    expected = None if after is None else GROWTH.replace("COPY", after)
+    assert mended(tmp_path, GROWTH.replace("COPY", before), "WP202") == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        # Something else has the array as well, ...
+        ("    tape = wp.Tape()", "    states = [size]\n    tape = wp.Tape()"),
+        ("    tape = wp.Tape()", "    first = size\n    tape = wp.Tape()"),
+        ("    tape = wp.Tape()", "    watch(size)\n    tape = wp.Tape()"),
+        ("    tape = wp.Tape()", "    seen = size.numpy()\n    tape = wp.Tape()"),
+        ("    tape = wp.Tape()", "    show = lambda: print(size)\n    tape = wp.Tape()"),
+        ("    print(size.numpy())\n    return rate.grad.numpy()", "    return rate.grad.numpy(), size"),
+        # ... or had it before.
+        ("(start, device=None):", "(start, size, device=None):"),
+        ("size = wp.array(start, dtype=float, requires_grad=True)", "size = wp.array(ptr=start, shape=3, dtype=float)"),
+        # The gradient of the array that the name stood for first is wanted.
+        ("return rate.grad.numpy()", "return size.grad.numpy()"),
+        # A clone is where its source is.
+        ("grown = wp.zeros_like(size)", 'grown = wp.zeros_like(size, device="cpu")'),
+        ("    tape = wp.Tape()", "    tape = wp.Tape()\n    print(wp.ScopedDevice)"),
+    ],
+)
+def test_arrays_that_others_have_are_not_rebound(tmp_path: Path, before: str, after: str) -> None:
+    code = GROWTH.replace("COPY", "wp.copy(size, grown)")
+    assert code.count(before) == 1
+    assert mended(tmp_path, code.replace(before, after), "WP202") is None

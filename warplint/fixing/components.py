@@ -53,7 +53,7 @@ def in_constructor(place: Place) -> Iterator[Plan]:
             runs[-1].append(store)
         else:
             runs.append([store])
-    warp = next((name for name in _names_of_warp(place)), None)
+    warp = next(place.names_of_warp(), None)
     constructors = [f"type({variable})"]
     if warp is not None:
         constructors.insert(0, f"{warp}.{kind}{size if kind == 'vec' else ''}")
@@ -123,12 +123,3 @@ def _component(node: ir.Node, variable: str) -> int | None:
         return found if found >= 0 else None
     number = node.index.value if isinstance(node.index, ir.Constant) else None
     return number if isinstance(number, int) and number >= 0 else None
-
-
-def _names_of_warp(place: Place) -> Iterator[str]:
-    """The names by which the module knows Warp."""
-    for statement in place.module.statements():
-        if isinstance(statement, ir.Import):
-            for name, alias in statement.names:
-                if name == "warp":
-                    yield alias or name

@@ -73,6 +73,14 @@ class Place:
         """The full dotted name of an external thing."""
         return self.module.project.external(self.module, expr, self.scope())
 
+    def names_of_warp(self) -> Iterator[str]:
+        """The names by which the module knows Warp."""
+        for statement in self.module.statements():
+            if isinstance(statement, ir.Import):
+                for name, alias in statement.names:
+                    if name == "warp":
+                        yield alias or name
+
     def text(self, span: Span) -> str:
         """The source text of a span."""
         lines = self.module.lines[span.line - 1 : span.end_line]

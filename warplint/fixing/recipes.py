@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from warplint.fixing import hosts
 from warplint.fixing.components import in_constructor, with_index
 from warplint.fixing.places import Place, Plan
+from warplint.fixing.rebinding import rebind
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Span
 
@@ -120,4 +121,5 @@ _RECIPES: Mapping[str, Callable[[Place], Iterator[Plan]]] = {
     "guard-root": _guarded_root,
     "guard-operand": _conditional,
     "rebuild-composite": in_constructor,
+    "rebind-instead-of-copy": rebind,
 }
