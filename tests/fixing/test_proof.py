@@ -271,3 +271,68 @@ def test_an_array_that_is_reached_otherwise_would_be_stale(tmp_path: Path, monke
     assert fix_of(finding).message.endswith(
         "(not proved: what runs with it could not be compared with what ran before)"
     )
+
+
+LOOPS = """\
+import warp as wp
+
+FOUR = 4
+
+
+@wp.kernel
+def product(x: wp.array(dtype=float), out: wp.array(dtype=float)):
+    p = float(1.0)
+    for i in range(FOUR - 1):
+        p *= x[i]
+    out[0] = p
+
+
+@wp.kernel
+def norm(x: wp.array(dtype=float), out: wp.array(dtype=float)):
+    s = float(0.0)
+    for i in wp.range(FOUR):
+        s += x[i] * x[i]
+    out[0] = wp.sqrt(s)
+
+
+@wp.kernel
+def squares(x: wp.array(dtype=float), out: wp.array(dtype=float)):
+    k = int(0)
+    for i in range(FOUR // 2):
+        out[i] = x[k] * x[k]
+        k += 1
+
+
+@wp.kernel
+def powers(x: wp.array(dtype=float), out: wp.array(dtype=float)):
+    p = float(1.0)
+    for j in range(FOUR - 2):
+        for i in range(2 + 1):
+            p *= x[i]
+    out[0] = p
+
+
+@wp.kernel
+def steps(x: wp.array(dtype=float), n: int, out: wp.array(dtype=float)):
+    p = float(1.0)
+    for j in range(n):
+        for i in range(2 + 1):
+            p *= x[i]
+    out[0] = p
+"""
+
+
+def test_loops_are_unrolled(tmp_path: Path) -> None:
+    (tmp_path / "loops.py").write_text(LOOPS)
+    found = findings(tmp_path)["loops.py"]
+    assert [finding.rule for finding in found] == ["WP104", "WP105", "WP106", "WP104", "WP104"]
+    fixes = [fix_of(finding) for finding in found]
+    # The last one is carried through a loop that no edit unrolls.
+    assert [fix.applicability for fix in fixes] == ["safe"] * 4 + ["unsafe"]
+    assert fixes[4].message.endswith("(not proved: the gradient is still wrong with it)")
+    expected = LOOPS.replace("range(FOUR - 1)", "range(wp.static(FOUR - 1))").replace("wp.range(", "range(")
+    expected = expected.replace("range(FOUR // 2)", "range(wp.static(FOUR // 2))")
+    # What is carried through two loops needs both.
+    expected = expected.replace("range(FOUR - 2)", "range(wp.static(FOUR - 2))")
+    expected = expected.replace("range(2 + 1)", "range(wp.static(2 + 1))", 1)
+    assert edited(LOOPS, [edit for fix in fixes[:4] for edit in fix.edits]) == expected

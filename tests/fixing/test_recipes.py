@@ -429,3 +429,49 @@ def test_arrays_that_others_have_are_not_rebound(tmp_path: Path, before: str, af
     code = GROWTH.replace("COPY", "wp.copy(size, grown)")
     assert code.count(before) == 1
     assert mended(tmp_path, code.replace(before, after), "WP202") is None
+
+
+PRODUCT = """\
+FOUR = 4
+
+
+@wp.kernel
+def product(x: wp.array(dtype=float), n: int, out: wp.array(dtype=float)):
+    p = float(1.0)
+    for i in RANGE:  # é
+        p *= x[i]
+    out[0] = p
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("range(FOUR - 1)", "range(wp.static(FOUR - 1))"),
+        ("range(FOUR // 2, 2 * 4, 2)", "range(wp.static(FOUR // 2), wp.static(2 * 4), 2)"),
+        ("range(\n        int(4)\n    )", "range(\n        wp.static(int(4))\n    )"),
+        ("wp.range(FOUR)", "range(FOUR)"),
+        # The number is not fixed, or is more than Warp unrolls.
+        ("range(n - 1)", None),
+        ("range(x.shape[0])", None),
+        ("range(5 * FOUR)", None),
+        ("range(17)", None),
+        ("range(wp.min(FOUR, 3))", None),
+        ("range(\n        FOUR  # all\n        - 1\n    )", None),
+    ],
+)
+def test_unrolling(tmp_path: Path, before: str, after: str | None) -> None:
+    expected = None if after is None else PRODUCT.replace("RANGE", after)
+    assert mended(tmp_path, PRODUCT.replace("RANGE", before), "WP104") == expected
+
+
+def test_a_loop_that_is_left_early_is_not_unrolled(tmp_path: Path) -> None:
+    code = PRODUCT.replace("RANGE", "range(FOUR - 1)").replace(
+        "*= x[i]", "*= x[i]\n        if x[i] < -1.0:\n            break"
+    )
+    assert mended(tmp_path, code, "WP104") is None
+
+
+def test_a_number_of_the_kernel_is_not_one_of_the_module(tmp_path: Path) -> None:
+    code = PRODUCT.replace("RANGE", "range(FOUR - 1)").replace("n: int", "FOUR: int")
+    assert mended(tmp_path, code, "WP104") is None
