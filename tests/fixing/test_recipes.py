@@ -475,3 +475,55 @@ def test_a_loop_that_is_left_early_is_not_unrolled(tmp_path: Path) -> None:
 def test_a_number_of_the_kernel_is_not_one_of_the_module(tmp_path: Path) -> None:
     code = PRODUCT.replace("RANGE", "range(FOUR - 1)").replace("n: int", "FOUR: int")
     assert mended(tmp_path, code, "WP104") is None
+
+
+TWICE = """\
+@wp.kernel
+def bend(load: wp.array(dtype=float), shape: wp.array(dtype=float)):
+    i = wp.tid()
+    shape[i] = load[i] * load[i]
+
+
+@wp.kernel
+def total(shape: wp.array(dtype=float), out: wp.array(dtype=float)):
+    wp.atomic_add(out, 0, shape[wp.tid()])
+
+
+def bent(n, load, shape):
+BEND
+
+
+def slopes(n):
+    load = wp.ones(n, dtype=float, requires_grad=True)
+    shape = wp.zeros(n, dtype=float, requires_grad=True, retain_grad=True)
+    out = wp.zeros(1, dtype=float, requires_grad=True)
+    tape = wp.Tape()
+    with tape:
+        # the shape
+BODY
+        wp.launch(total, dim=n, inputs=[shape], outputs=[out])
+    tape.backward(out)
+    return load.grad.numpy()
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("{0}\n{0}", "{0}"),
+        ("{0}  # é\n        # again\n{0}", "{0}  # é\n        # again"),
+        ("{0}\n        wp.launch(\n            bend, dim=n,\n            inputs=[load, shape]\n        )", "{0}"),
+        ("{0}\n{0}  # again", None),
+        ("{0}; wp.launch(bend, dim=n, inputs=[load, shape])", None),
+        # The text of the second is that of the first.
+        ("        bent(n, load, shape)\n        bent(n, load, shape)", None),
+        ("        for _ in range(2):\n    {0}", None),
+        # One of them may not be made.
+        ("        if n > 0:\n    {0}\n{0}", None),
+    ],
+)
+def test_launching_once(tmp_path: Path, before: str, after: str | None) -> None:
+    launch = "        wp.launch(bend, dim=n, inputs=[load], outputs=[shape])"
+    code = TWICE.replace("BEND", launch[4:])
+    expected = None if after is None else code.replace("BODY", after.format(launch))
+    assert mended(tmp_path, code.replace("BODY", before.format(launch)), "WP406") == expected

@@ -31,7 +31,7 @@ _Trial = tuple[int, str, tuple[Edit, ...]]
 _RIGHT = 2
 _RANKS = {"refuted": _RIGHT, "confirmed": 1}
 
-_YOURS = "the gradient is right with it; whether it was left out on purpose is for you to say"
+_YOURS = "the gradient is right with it; whether it is what was meant is for you to say"
 _BROKEN = "the text does not parse with it"
 _OTHERWISE = "what runs with it could not be compared with what ran before"
 

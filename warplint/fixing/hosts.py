@@ -225,6 +225,25 @@ def _plain(text: str) -> bool:
     return all(token.start[0] == token.end[0] or token.type in (tokenize.NEWLINE, tokenize.NL) for token in tokens)
 
 
+def launch_once(place: Place) -> Iterator[Plan]:
+    """The second of two launches in one block goes."""
+    block = place.block(place.span)
+    at = next((number for number, one in enumerate(block) if one.span.covers(place.span)), 0)
+    first = [
+        one
+        for one in block[:at]
+        for label in place.finding.fact.labels
+        if label.location.path == place.module.path and one.span.covers(label.location.span)
+    ]
+    if not first or not all(_launches(place, one) for one in (first[0], block[at])):
+        return
+    span, lines = block[at].span, place.module.lines
+    whole = Span(span.line, 1, span.end_line + 1, 1)
+    if span.end_line < len(lines) and place.text(whole).strip() == place.text(span) and "#" not in place.text(span):
+        title = f"Launch `{place.attribute('kernel')}` once"
+        yield Plan(title, (place.edit(whole, ""),))
+
+
 def record_the_launch(place: Place) -> Iterator[Plan]:
     """``record_tape=True`` for ``record_tape=False``."""
     call = place.node(place.span, ir.Call)

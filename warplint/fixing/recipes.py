@@ -118,6 +118,7 @@ _RECIPES: Mapping[str, Callable[[Place], Iterator[Plan]]] = {
     "enable-backward": hosts.enable_backward,
     "loss-inside-tape": hosts.loss_inside_tape,
     "read-then-zero": hosts.read_then_zero,
+    "launch-once": hosts.launch_once,
     "record-the-launch": hosts.record_the_launch,
     "guard-root": _guarded_root,
     "guard-operand": _conditional,

@@ -27,7 +27,8 @@ def again(
     """``program`` as the modules of ``project`` run it now: the same operations at the places where they are now.
 
     Gradients may be zeroed and tapes closed elsewhere than before, and allocations and launches may be made otherwise.
-    A copy may have become a clone, if all that took the array that was copied to takes the clone from then on.
+    A copy may have become a clone, if all that took the array that was copied to takes the clone from then on. A launch
+    whose text is gone is not made any more.
     None where no run does the same.
     """
     for module in modules:
@@ -69,8 +70,9 @@ def _from(trace: Trace, program: ir.TapeProgram, moving: Moving) -> ir.TapeProgr
     if pairs is None:
         return None
     if not pairs.clones:
-        return replace(program, operations=(*_chosen(pairs, program.flagged), *reads))
-    if read != swept:
+        flagged = () if pairs.gone else program.flagged
+        return replace(program, operations=(*_chosen(pairs, program.flagged), *reads), flagged=flagged)
+    if read != swept or pairs.gone:
         return None  # the gradient that is read is that of another array now
     return replace(
         program,
@@ -91,18 +93,23 @@ def _within(site: Location, other: Location) -> bool:
     return site.path == other.path and site.span.covers(other.span)
 
 
+def _is_empty(site: Location) -> bool:
+    return site.span[:2] == site.span[2:]
+
+
 @dataclass(slots=True)
 class _Pairs:
     """The operations as they are now, each with what it was before; a clone in place of a copy is new.
 
     ``made``: the numbers that arrays have now, by those that they had. ``names``: the same for what has the name of an
-    array at this point, which a clone may be.
+    array at this point, which a clone may be. ``clones`` and ``gone`` count what is made otherwise, and what is not.
     """
 
     operations: list[tuple[ir.Operation | None, ir.Operation]] = field(default_factory=list)
     made: dict[int, int] = field(default_factory=dict)
     names: dict[int, int] = field(default_factory=dict)
     clones: int = 0
+    gone: int = 0
 
 
 def _cloned(trace: Trace, before: Iterable[ir.Operation], moving: Moving) -> set[Storage]:
@@ -127,9 +134,15 @@ def _cloned(trace: Trace, before: Iterable[ir.Operation], moving: Moving) -> set
 
 def _paired(trace: Trace, before: Iterable[ir.Operation], now: Iterable[ir.Operation], moving: Moving) -> _Pairs | None:
     """What does the same at the same places, but for what may differ; None where something else is done."""
-    olds = iter([operation for operation in before if not isinstance(operation, _FREE)])
-    rest = list(now)
     pairs = _Pairs()
+    kept = []
+    for operation in before:
+        if isinstance(operation, ir.Launch) and _is_empty(moving(operation.site)):
+            pairs.gone += 1
+        elif not isinstance(operation, _FREE):
+            kept.append(operation)
+    olds = iter(kept)
+    rest = list(now)
     while rest:
         new = rest.pop(0)
         if isinstance(new, _FREE):
