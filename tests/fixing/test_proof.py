@@ -339,3 +339,40 @@ def test_loops_are_unrolled(tmp_path: Path) -> None:
     expected = expected.replace("range(FOUR - 2)", "range(wp.static(FOUR - 2))")
     expected = expected.replace("range(2 + 1)", "range(wp.static(2 + 1))", 1)
     assert edited(LOOPS, [edit for fix in fixes[:4] for edit in fix.edits]) == expected
+
+
+SETTLE = """\
+import warp as wp
+
+
+@wp.kernel
+def settle(height: wp.array(dtype=float), sand: wp.array(dtype=float)):
+    i = wp.tid()
+    height[i] *= sand[i]
+
+
+def settled(n, height, sand):
+    wp.launch(settle, dim=n, inputs=[height, sand])
+"""
+
+ELSEWHERE = """\
+import warp as wp
+from settle import settle as other
+
+
+class Basin:
+    def step(self):
+        wp.launch(kernel=other, dim=3, inputs=[self.height, self.sand])
+"""
+
+
+def test_what_leaves_launches_to_be_changed_is_never_safe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "settle.py").write_text(SETTLE)
+    (tmp_path / "elsewhere.py").write_text(ELSEWHERE)
+    (finding,) = findings(tmp_path)["settle.py"]
+    fix = fix_of(finding)
+    assert fix.applicability == "unsafe"
+    assert "(the gradient of the kernel is right with it); where `settle` is launched" in fix.message
+    assert fix.message.endswith(": elsewhere.py:7, settle.py:11")
+    assert "    height_out[i] = height[i] * sand[i]\n" in edited(SETTLE, fix.edits)

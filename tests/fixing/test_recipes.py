@@ -527,3 +527,63 @@ def test_launching_once(tmp_path: Path, before: str, after: str | None) -> None:
     code = TWICE.replace("BEND", launch[4:])
     expected = None if after is None else code.replace("BODY", after.format(launch))
     assert mended(tmp_path, code.replace("BODY", before.format(launch)), "WP406") == expected
+
+
+SETTLE = """\
+@wp.kernel
+def settle(height: wp.array(dtype=float), sand: wp.array(dtype=float)):
+    i = wp.tid()
+STORE
+
+
+def settled(n, height, sand):
+    wp.launch(settle, dim=n, inputs=[height, sand])
+"""
+
+
+@pytest.mark.parametrize(
+    ("rule", "before", "after"),
+    [
+        ("WP101", "    height[i] *= sand[i]  # é", "    height_out[i] = height[i] * sand[i]  # é"),
+        ("WP101", "    height[i] /= sand[i] + 1.0", "    height_out[i] = height[i] / (sand[i] + 1.0)"),
+        ("WP103", "    h = height[i]\n    height[i] = wp.sin(h)", "    h = height[i]\n    height_out[i] = wp.sin(h)"),
+        ("WP103", "    height[i] = height[i] * sand[i]", "    height_out[i] = height[i] * sand[i]"),
+        # What is read after that is the new value.
+        ("WP103", "    height[i] = wp.sin(height[i])\n    sand[i] = height[i]", None),
+        # Not every thread stores, or not the element with its number.
+        ("WP103", "    if height[i] > sand[i]:\n        height[i] = sand[i] * height[i]", None),
+        ("WP103", "    if sand[i] < 0.0:\n        return\n    height[i] = wp.sin(height[i])", None),
+        ("WP103", "    height[2 * i] = wp.sin(height[2 * i])", None),
+        # The array is stored to in another place as well.
+        ("WP103", "    wp.atomic_add(height, i, 1.0)\n    height[i] = wp.sin(height[i])", None),
+        # There is such a name.
+        ("WP103", "    height_out = wp.sin(height[i])\n    height[i] = height_out", None),
+    ],
+)
+def test_separate_output(tmp_path: Path, rule: str, before: str, after: str | None) -> None:
+    expected = None
+    if after is not None:
+        expected = SETTLE.replace("STORE", after)
+        expected = expected.replace(
+            "sand: wp.array(dtype=float)", "sand: wp.array(dtype=float), height_out: wp.array(dtype=float)"
+        )
+    assert mended(tmp_path, SETTLE.replace("STORE", before), rule) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            "(\n    a: wp.array(dtype=float),  # é\n)",
+            "(\n    a: wp.array(dtype=float),  # é\n    a_out: wp.array(dtype=float),\n)",
+        ),
+        ("(\n    a: wp.array(dtype=float)\n)", "(\n    a: wp.array(dtype=float),\n    a_out: wp.array(dtype=float)\n)"),
+        (
+            "(\n    b: wp.array(dtype=float), a: wp.array(dtype=float)\n)",
+            "(\n    b: wp.array(dtype=float), a: wp.array(dtype=float), a_out: wp.array(dtype=float)\n)",
+        ),
+    ],
+)
+def test_where_a_parameter_goes(tmp_path: Path, before: str, after: str) -> None:
+    code = "@wp.kernel\ndef wave{}:\n    i = wp.tid()\n    {}[i] = wp.sin(a[i])\n"
+    assert mended(tmp_path, code.format(before, "a"), "WP103") == code.format(after, "a_out")

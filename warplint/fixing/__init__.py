@@ -32,6 +32,7 @@ _RIGHT = 2
 _RANKS = {"refuted": _RIGHT, "confirmed": 1}
 
 _YOURS = "the gradient is right with it; whether it is what was meant is for you to say"
+_ALONE = "the gradient of the kernel is right with it"
 _BROKEN = "the text does not parse with it"
 _OTHERWISE = "what runs with it could not be compared with what ran before"
 
@@ -71,6 +72,12 @@ def offered(
     for number, fix in fixes.items():
         if rules[findings[number].rule].fix.safety == "display" and fix.applicability == "safe":
             fixes[number] = replace(fix, applicability="unsafe", message=f"{fix.message} ({_YOURS})")
+    left = [plan for own in planned.values() for plan in own if plan.left]
+    for number, fix in fixes.items():
+        besides = "; ".join(dict.fromkeys(plan.left for plan in left if set(plan.edits) <= set(fix.edits)))
+        if besides:
+            right = f" ({_ALONE})" if fix.applicability == "safe" else ""
+            fixes[number] = replace(fix, applicability="unsafe", message=f"{fix.message}{right}; {besides}")
     return [
         replace(finding, fix=fixes[number]) if number in fixes else finding for number, finding in enumerate(findings)
     ]

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from warplint.fixing.places import Place, Plan
+from warplint.fixing.places import CLOSED, Place, Plan
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Span
 
 _LETTERS = "xyzw"
-#: What needs no brackets as the operand of an operator.
-_CLOSED = (ir.Name, ir.Constant, ir.Attribute, ir.Subscript, ir.Call)
 
 
 def with_index(place: Place) -> Iterator[Plan]:
@@ -93,7 +91,7 @@ def _value(place: Place, store: _Store, variable: str) -> str:
     text = place.text(value.span)
     if not store.operator:
         return text
-    text = text if isinstance(value, _CLOSED) else f"({text})"
+    text = text if isinstance(value, CLOSED) else f"({text})"
     return f"{variable}[{store.component}] {store.operator} {text}"
 
 

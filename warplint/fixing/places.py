@@ -11,13 +11,20 @@ from warplint.ir.fixes import Edit
 from warplint.ir.spans import Location, Span
 from warplint.source.project import Module, Scope
 
+#: What needs no brackets as the operand of an operator.
+CLOSED = (ir.Name, ir.Constant, ir.Attribute, ir.Subscript, ir.Call)
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Edits and what they do, as an imperative without a full stop."""
+    """Edits and what they do, as an imperative without a full stop.
+
+    ``left`` says what a person has to do besides: such edits are never safe.
+    """
 
     title: str
     edits: tuple[Edit, ...]
+    left: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from warplint.fixing import hosts
 from warplint.fixing.components import in_constructor, with_index
 from warplint.fixing.loops import unroll
+from warplint.fixing.outputs import separate
 from warplint.fixing.places import Place, Plan
 from warplint.fixing.rebinding import rebind
 from warplint.ir import syntax as ir
@@ -124,6 +125,7 @@ _RECIPES: Mapping[str, Callable[[Place], Iterator[Plan]]] = {
     "guard-operand": _conditional,
     "rebuild-composite": in_constructor,
     "rebind-instead-of-copy": rebind,
+    "separate-output-array": separate,
     "store-per-iteration": unroll,
     "sum-in-func": unroll,
     "index-from-loop-variable": unroll,
