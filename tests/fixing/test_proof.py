@@ -370,9 +370,10 @@ def test_what_leaves_launches_to_be_changed_is_never_safe(tmp_path: Path, monkey
     monkeypatch.chdir(tmp_path)
     (tmp_path / "settle.py").write_text(SETTLE)
     (tmp_path / "elsewhere.py").write_text(ELSEWHERE)
-    (finding,) = findings(tmp_path)["settle.py"]
-    fix = fix_of(finding)
-    assert fix.applicability == "unsafe"
-    assert "(the gradient of the kernel is right with it); where `settle` is launched" in fix.message
-    assert fix.message.endswith(": elsewhere.py:7, settle.py:11")
+    for _ in range(2):  # what is remembered of a file does not hide the launches in it
+        (finding,) = findings(tmp_path)["settle.py"]
+        fix = fix_of(finding)
+        assert fix.applicability == "unsafe"
+        assert "(the gradient of the kernel is right with it); where `settle` is launched" in fix.message
+        assert fix.message.endswith(": elsewhere.py:7, settle.py:11")
     assert "    height_out[i] = height[i] * sand[i]\n" in edited(SETTLE, fix.edits)

@@ -55,7 +55,7 @@ def offered(
         path = finding.location.path
         module = project.load(path) if path in files else None
         if isinstance(module, Module) and finding.evidence.verdict != "refuted":
-            found = plans(Place(module, finding), rules[finding.rule].fix.recipe)
+            found = plans(Place(module, finding, files), rules[finding.rule].fix.recipe)
             if found and all(edit.location.path in files for plan in found for edit in plan.edits):
                 planned[number] = found
     fixes: dict[int, Fix] = {}

@@ -167,13 +167,14 @@ def _left(place: Place, kernel: ir.FunctionDef, new: str, old: str) -> str:
     task = f"pass an array for `{new}` and read it in place of `{old}` from then on"
     if not found:
         return f"no launch of `{kernel.name}` was found in these files; where it is launched, {task}"
-    return f"where `{kernel.name}` is launched, {task}: {listed}{more}"
+    return f"where `{kernel.name}` is launched, {task}; launches in these files: {listed}{more}"
 
 
 def _launches(place: Place, kernel: ir.FunctionDef) -> Iterator[Location]:
     project = place.module.project
-    for module in sorted(project.modules(), key=lambda module: module.path):
-        if kernel.name not in module.text:
+    for path in sorted({place.module.path, *place.files}):
+        module = project.module(path)  # a run that remembers the findings of a file has not read it
+        if module is None or kernel.name not in module.text:
             continue
         for statement in module.statements():
             yield from _in(module, statement, (), kernel)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from warplint.ir import syntax as ir
 from warplint.ir.facts import Finding
@@ -29,10 +30,11 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A finding and the module that it is in."""
+    """A finding and the module that it is in; ``files`` are those that are linted."""
 
     module: Module
     finding: Finding
+    files: Collection[Path] = ()
 
     @property
     def span(self) -> Span:
