@@ -263,6 +263,8 @@ def set_attribute(machine: Machine, owner: Value, name: str, value: Value, site:
             machine.recorder.bound(owner, name, value, site)
         elif value.__class__ is ArrayValue or value.__class__ is Instance:
             machine.recorder.stored(owner.attributes, name, before, value, site)
+        elif value.__class__ is ListValue and before.__class__ is ListValue and before is not value:
+            machine.recorder.relisted(value, site)
         if isinstance(value, ArrayValue) and not value.storage.name:
             value.storage.name = name
     elif isinstance(owner, ClassValue):

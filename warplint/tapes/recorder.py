@@ -37,7 +37,7 @@ from warplint.tapes.trace import (
     TrackerSet,
     ViewChanged,
 )
-from warplint.tapes.values import ArrayValue, Instance, Storage, TapeValue, Unknown, Value
+from warplint.tapes.values import ArrayValue, Instance, ListValue, Storage, TapeValue, Unknown, Value
 
 
 def _adds_up(record: Launched, gradient: ArrayValue) -> bool:
@@ -256,6 +256,10 @@ class Recorder:
     def stored(self, container: Container, key: object, before: Value, value: Value, site: Location) -> None:
         """``container`` gets ``value`` under ``key``, where ``before`` was: it may have another name."""
         self._aliases.note(self.context(site), container, key, before, value)
+
+    def relisted(self, value: ListValue, site: Location) -> None:
+        """A list takes the place of another one: it may hold one object twice."""
+        self._aliases.note_list(self.context(site), value.items)
 
     def seeded(self, array: ArrayValue, value: Value, site: Location) -> None:
         """``array.grad = value``."""

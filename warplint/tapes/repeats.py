@@ -63,7 +63,7 @@ def _between(trace: Trace, sweeps: list[Sweep], first: Sweep, second: Sweep, par
             if isinstance(record := trace.records[position], TapeBegan) and record.tape == second.backward.tape
         ]
         if entered:
-            piled = not zeroed or _adds_up(first, second)
+            piled = not zeroed or _adds_up(first, second) or _goes_on(trace, sweeps, first, second)
             return _re_entered(trace, first, second, parameter, entered[0], read) if piled else None
         # Another loss does not help where the first one was added up: its gradient is still one.
         kept = first.backward.loss.storage is second.backward.loss.storage or _accumulated(first.backward.loss, second)
@@ -195,6 +195,14 @@ def _adds_up(first: Sweep, second: Sweep) -> bool:
     if loss is None or first.backward.loss is None or first.backward.loss.storage is not loss.storage:
         return False
     return _accumulated(loss, second)
+
+
+def _goes_on(trace: Trace, sweeps: list[Sweep], first: Sweep, second: Sweep) -> bool:
+    """Whether the second sweep also starts from the loss of the first, whose gradient is still there."""
+    loss, latest = first.backward.loss, second.backward.loss
+    if loss is None or latest is None or loss.storage is latest.storage or not _accumulated(loss, second):
+        return False
+    return _zeroed(trace, sweeps, first, second, loss) is False
 
 
 def _accumulated(loss: ArrayValue, sweep: Sweep) -> bool:
