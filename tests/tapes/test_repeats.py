@@ -324,3 +324,37 @@ def test_buffers_that_a_torch_function_keeps(run: Run) -> None:
 
 def test_buffers_that_a_torch_function_empties(run: Run) -> None:
     run(TORCH.replace("MARK", "  # ok: WP402").replace("ZERO", "\n        buffers.x.grad.zero_()"))
+
+
+RE_ENTERED = """
+def evaluate():
+    cost = wp.zeros(1, dtype=float, requires_grad=True)
+    ENTER
+        wp.launch(square, dim=n, inputs=[x, a])
+        wp.launch(total, dim=n, inputs=[a, cost])
+    tape.backward(cost)
+    slopes = x.grad.numpy().copy()
+    ZERO
+    return float(cost.numpy()[0]), slopes
+
+
+evaluate()
+value, slopes = evaluate()
+print(value)
+print(slopes)
+"""
+
+
+def test_tape_that_is_entered_again_for_another_loss(run: Run) -> None:
+    text = RE_ENTERED.replace("ENTER", "with tape:  # expect: WP412").replace("ZERO", "x.grad.zero_()")
+    run(text, measured=True)
+
+
+@pytest.mark.parametrize("zero", ["x.grad.zero_()\n    tape.reset()", "tape.reset()\n    x.grad.zero_()"])
+def test_tape_that_is_reset_for_another_loss(run: Run, zero: str) -> None:
+    run(RE_ENTERED.replace("ENTER", "with tape:  # ok: WP412").replace("ZERO", zero), measured=True)
+
+
+def test_tape_of_other_losses_whose_gradients_are_zeroed(run: Run) -> None:
+    """The first recording is swept again, and brings nothing: the gradient of its loss is zero by then."""
+    run(RE_ENTERED.replace("ENTER", "with tape:").replace("ZERO", "tape.zero()"), measured=True)

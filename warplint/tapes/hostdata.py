@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 #: Functions of numpy that give the data that they get, or a copy of it.
 _CONVERSIONS = frozenset({"array", "asarray", "ascontiguousarray", "copy"})
 
+#: Functions, and methods, of numpy that give another view of the memory of their data.
+_VIEWS = frozenset({"reshape", "ravel", "squeeze", "view", "transpose", "swapaxes"})
+
 #: Functions of numpy that change their first argument, and those that may be given the array for their result third.
 _CHANGING = frozenset({"copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis", "random.shuffle"})
 _BINARY = frozenset({"add", "subtract", "multiply", "divide", "true_divide", "minimum", "maximum", "power", "fmod"})
@@ -30,11 +33,14 @@ def shape_result(
 ) -> None:
     """What is known of the shape of the host data that a method of unknown host data (or of a generator) gives."""
     shape: tuple[int | Unknown, ...] | None = None
+    if name in _VIEWS:
+        note_view(owner, result, strided=name in ("transpose", "swapaxes"), packed=name in ("reshape", "ravel"))
+    elif name in ("astype", "copy", "flatten"):
+        _hand_on(owner, result, copied=True)
     if name in ("astype", "copy", "reshape"):
         for known in ("values", "fill", "contents") if name != "reshape" else ("values", "fill"):
             if known in owner.children:
                 result.children[known] = owner.children[known]
-        _hand_on(owner, result, copied=name != "reshape")
         if owner.hint.startswith("uniform"):
             result.hint = owner.hint
     elif name == "uniform" and len(args) >= 2 and all(isinstance(arg, (int, float)) for arg in args[:2]):
@@ -114,7 +120,7 @@ def numpy_call(
             for known in ("values", "contents"):
                 if known in first.children:
                     result.children[known] = first.children[known]
-    elif name == "reshape" and len(args) == 2 and isinstance(first, Unknown):
+    elif name in _VIEWS and isinstance(first, Unknown):
         shape_result(machine, first, name, args[1:], keywords, result)
     elif name in ("zeros_like", "ones_like", "empty_like", "full_like") and isinstance(first, Unknown):
         extents = first.children.get(("attr", "shape"))
@@ -183,6 +189,28 @@ def _hand_on(data: Unknown, result: Unknown, *, copied: bool) -> None:
     if isinstance(known, tuple):
         array, read, shared = known
         note_gradient(result, array, read, shared=shared and not copied)
+
+
+def note_view(data: Unknown, result: Unknown, *, strided: bool = False, packed: bool = False) -> None:
+    """``result`` is a view of the memory of ``data``.
+
+    ``strided``: its elements do not lie side by side. ``packed``: they have to, so it is a copy where those of ``data``
+    do not.
+    """
+    copied = packed and data.children.get("strided") is True
+    _hand_on(data, result, copied=copied)
+    if "shares" in data.children and not copied:
+        result.children["shares"] = data.children["shares"]
+    if strided or (data.children.get("strided") is True and not copied):
+        result.children["strided"] = True
+
+
+def note_part(data: Unknown, index: Value, result: Unknown) -> None:
+    """``result`` is ``data[index]`` with a slice in it."""
+    parts = index if isinstance(index, tuple) else (index,)
+    if all(part is None or isinstance(part, (slice, int)) for part in parts):
+        whole = isinstance(index, slice) and index.step in (None, 1)
+        note_view(data, result, strided=not whole)
 
 
 def note_use(machine: Machine, data: Value, site: Location, *, result: bool = False) -> None:

@@ -233,7 +233,12 @@ class Recorder:
         """Host data, or a number, over all of an array; over a gradient it is a zeroing or a seed."""
         context = self.context(site)
         if array.storage.owner is not None and array.base is not None:
-            if value == 0 and not isinstance(value, Unknown):
+            part = "[" in array.view
+            if part and value == 0:
+                self._add(GradientRead(context, array.base, "escape"))  # the rest of it stays
+            elif part:
+                self._add(GradientSeeded(context, self.view(array.base, array.view, array.shape), value, sources))
+            elif value == 0 and not isinstance(value, Unknown):
                 self._add(GradientZeroed(context, None, array.base))
             else:
                 self._add(GradientSeeded(context, array.base, value, sources))
