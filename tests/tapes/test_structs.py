@@ -294,12 +294,12 @@ print(slopes)
 """
 
 
-def test_a_list_that_holds_one_state_twice(run: Run) -> None:
+def test_a_list_that_comes_to_hold_one_state_twice(run: Run) -> None:
     run(PAIR.replace("NEXT", "self.states = [later, later]  # expect: WP204"), measured=True)
 
 
 @pytest.mark.parametrize(
     "states", ["[later, now]", "[later, wp.zeros_like(later)]", "[wp.clone(s) for s in (now, now)]"]
 )
-def test_a_list_of_different_states(run: Run, states: str) -> None:
+def test_a_list_of_states_that_takes_the_place_of_another(run: Run, states: str) -> None:
     run(PAIR.replace("NEXT", f"self.states = {states}  # ok: WP204"), measured=True)
