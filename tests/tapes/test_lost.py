@@ -361,3 +361,34 @@ with tape:
 tape.backward(loss)
 print(x.grad.numpy())
 """)
+
+
+@pytest.mark.parametrize(
+    "data", ["sorted(a.list())", "[2.0 * value for value in a.numpy()]", "[a.numpy()[0]] * n", "list(a.numpy())"]
+)
+def test_contents_that_go_over_a_list_of_the_host(run: Run, data: str) -> None:
+    (fact,) = run(
+        f"""
+        with tape:
+            wp.launch(square, dim=n, inputs=[x, a])
+            c = wp.array({data}, dtype=float, requires_grad=True)  # expect: WP307
+            wp.launch(square, dim=n, inputs=[c, b])
+            wp.launch(total, dim=n, inputs=[b, loss])
+        tape.backward(loss)
+        print(x.grad.numpy())
+    """
+    )
+    assert fact.attributes["source"] == "a"
+
+
+def test_list_of_the_host_that_is_made_of_other_things(run: Run) -> None:
+    run("""
+        with tape:
+            wp.launch(square, dim=n, inputs=[x, a])
+            c = wp.array([float(k) for k in range(n)], dtype=float, requires_grad=True)  # ok: WP307
+            d = wp.array([value for value in a.numpy()], dtype=float)  # ok: WP307
+            wp.launch(add, dim=n, inputs=[c, a])
+            wp.launch(total, dim=n, inputs=[a, loss])
+        tape.backward(loss)
+        print(x.grad.numpy(), d)
+    """)

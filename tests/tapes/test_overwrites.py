@@ -268,7 +268,19 @@ def test_one_array_as_input_and_output_of_a_launch(run: Run, launch: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "change", ["host += 1.0", "host[:] = 0.0", "x.numpy()[0] = 2.0", "host[1:] *= 3.0", "host.fill(0.0)"]
+    "change",
+    [
+        "host += 1.0",
+        "host[:] = 0.0",
+        "x.numpy()[0] = 2.0",
+        "host[1:] *= 3.0",
+        "host.fill(0.0)",
+        "np.add(host, 1.0, out=host)",
+        "np.add(host, 1.0, host)",
+        "np.copyto(host, 0.0)",
+        "np.asarray(x)[:] = 3.0",
+        "host.reshape(-1)[:] = 3.0",
+    ],
 )
 def test_numpy_view_changed_before_the_sweep(run: Run, change: str) -> None:
     (fact,) = run(f"""
@@ -290,6 +302,9 @@ def test_numpy_view_changed_before_the_sweep(run: Run, change: str) -> None:
         "np.array(x.numpy())",
         "x.numpy() - 1.0",
         "x.numpy().astype(np.float64)",
+        "np.array(x)",
+        "x.numpy()[[0, 1, 2]]",
+        "x.numpy().flatten()",
         "a.numpy()",
         "y.numpy()",
     ],
@@ -352,3 +367,28 @@ tape.backward(loss)
 print(x.grad.numpy())
 """
     )
+
+
+@pytest.mark.parametrize("fields", ["dataclasses.fields(self)", "dataclasses.fields(State)"])
+def test_copy_of_every_field_of_a_dataclass(run: Run, fields: str) -> None:
+    run(f"""
+        import dataclasses
+
+        @dataclasses.dataclass
+        class State:
+            q: wp.array
+            v: wp.array
+
+            def load(self, other):
+                for field in {fields}:
+                    wp.copy(getattr(self, field.name), getattr(other, field.name))  # expect: WP202
+
+        now = State(x, wp.zeros_like(x))
+        with tape:
+            later = State(wp.zeros_like(x), wp.zeros_like(x))
+            wp.launch(square, dim=n, inputs=[now.q, later.q])
+            now.load(later)
+            wp.launch(square, dim=n, inputs=[now.q, b])
+            wp.launch(total, dim=n, inputs=[b, loss])
+        tape.backward(loss)
+    """)

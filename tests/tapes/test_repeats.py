@@ -324,3 +324,135 @@ def test_buffers_that_a_torch_function_keeps(run: Run) -> None:
 
 def test_buffers_that_a_torch_function_empties(run: Run) -> None:
     run(TORCH.replace("MARK", "  # ok: WP402").replace("ZERO", "\n        buffers.x.grad.zero_()"))
+
+
+RE_ENTERED = """
+def evaluate():
+    cost = wp.zeros(1, dtype=float, requires_grad=True)
+    ENTER
+        wp.launch(square, dim=n, inputs=[x, a])
+        wp.launch(total, dim=n, inputs=[a, cost])
+    tape.backward(cost)
+    slopes = x.grad.numpy().copy()
+    ZERO
+    return float(cost.numpy()[0]), slopes
+
+
+evaluate()
+value, slopes = evaluate()
+print(value)
+print(slopes)
+"""
+
+
+def test_tape_that_is_entered_again_while_the_first_loss_has_a_gradient(run: Run) -> None:
+    text = RE_ENTERED.replace("ENTER", "with tape:  # expect: WP412").replace("ZERO", "x.grad.zero_()")
+    run(text, measured=True)
+
+
+@pytest.mark.parametrize("zero", ["x.grad.zero_()\n    tape.reset()", "tape.reset()\n    x.grad.zero_()"])
+def test_tape_that_is_reset_for_another_loss(run: Run, zero: str) -> None:
+    run(RE_ENTERED.replace("ENTER", "with tape:  # ok: WP412").replace("ZERO", zero), measured=True)
+
+
+def test_tape_of_other_losses_whose_gradients_are_zeroed(run: Run) -> None:
+    """The first recording is swept again, and brings nothing: the gradient of its loss is zero by then."""
+    run(RE_ENTERED.replace("ENTER", "with tape:").replace("ZERO", "tape.zero()"), measured=True)
+
+
+TURNS = """
+@wp.kernel
+def combine(q: wp.array(dtype=float), p: wp.array(dtype=float), later: wp.array(dtype=float)):
+    i = wp.tid()
+    later[i] = wp.sin(q[i]) * p[i]
+
+
+@wp.kernel
+def gather(q: wp.array(dtype=float), p: wp.array(dtype=float), later: wp.array(dtype=float)):
+    i = wp.tid()
+    wp.atomic_add(later, i, wp.sin(q[i]) * p[i])
+
+
+@wp.kernel
+def squares(y: wp.array(dtype=float), loss: wp.array(dtype=float)):
+    i = wp.tid()
+    wp.atomic_add(loss, 0, y[i] * y[i])
+
+
+now = wp.full(n, 0.5, dtype=float, requires_grad=True)
+later = wp.zeros_like(now)
+for turn in range(2):
+    now.fill_(0.5)
+    later.zero_()
+    cost = wp.zeros(1, dtype=float, requires_grad=True)
+    BEFORE
+    turned = wp.Tape()
+    with turned:
+        wp.launch(KERNEL, dim=n, inputs=[now, x, later])
+        wp.launch(squares, dim=n, inputs=[later, cost])
+    turned.backward(cost)  # MARK: WP402
+    slopes = x.grad.numpy().copy()
+    AFTER
+print(float(cost.numpy()[0]))
+print(slopes)
+"""
+
+
+def _turns(kernel: str, before: str, after: str, mark: str) -> str:
+    return TURNS.replace("KERNEL", kernel).replace("BEFORE", before).replace("AFTER", after).replace("MARK", mark)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "after"),
+    [
+        ("combine", "x.grad.zero_()\n    now, later = later, now"),  # what was read is written now
+        ("gather", "x.grad.zero_()"),  # what is added to keeps its gradient
+        ("gather", "x.grad.zero_()\n    now, later = later, now"),
+    ],
+)
+def test_gradient_that_a_state_still_has(run: Run, kernel: str, after: str) -> None:
+    (fact,) = run(_turns(kernel, "pass", after, "expect"), measured=True)
+    assert fact.program is not None and fact.attributes["parameter"] != "x"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "before", "after"),
+    [
+        ("combine", "pass", "turned.zero()\n    now, later = later, now"),
+        ("combine", "later.grad.zero_()", "x.grad.zero_()\n    now, later = later, now"),
+        ("combine", "pass", "x.grad.zero_()"),  # a launch that stores leaves no gradient behind
+        ("gather", "later.grad.zero_()", "x.grad.zero_()"),
+        ("gather", "later = wp.zeros_like(now)", "x.grad.zero_()"),
+    ],
+)
+def test_states_that_begin_without_a_gradient(run: Run, kernel: str, before: str, after: str) -> None:
+    run(_turns(kernel, before, after, "ok"), measured=True)
+
+
+def test_states_in_reverse_order_whose_gradient_is_meant(run: Run) -> None:
+    """Each step is recorded again, the last one first: what a sweep leaves in its first state is the next one's."""
+    run(
+        """
+        @wp.kernel
+        def combine(q: wp.array(dtype=float), p: wp.array(dtype=float), later: wp.array(dtype=float)):
+            i = wp.tid()
+            later[i] = wp.sin(q[i]) * p[i] + 0.5
+
+        states = [wp.full(n, 0.5, dtype=float, requires_grad=True) for _ in range(4)]
+        costs = [wp.zeros(1, dtype=float, requires_grad=True) for _ in range(3)]
+        for k in range(3):
+            wp.launch(combine, dim=n, inputs=[states[k], x, states[k + 1]])
+        slopes = np.zeros(n)
+        for k in reversed(range(3)):
+            step = wp.Tape()
+            with step:
+                wp.launch(combine, dim=n, inputs=[states[k], x, states[k + 1]])
+                wp.launch(total, dim=n, inputs=[states[k + 1], costs[k]])
+            step.backward(costs[k])  # ok: WP402
+            slopes = slopes + x.grad.numpy()
+            x.grad.zero_()
+        print(sum(float(cost.numpy()[0]) for cost in costs))
+        print(slopes)
+    """,
+        measured=True,
+    )

@@ -238,3 +238,59 @@ def test_controls_of_each_segment_are_no_state(run: Run) -> None:
             "v = wp.clone(vs[k], requires_grad=True)", "v = wp.array(np.ones(n), dtype=float, requires_grad=True)"
         )
     )
+
+
+HALVES = """
+@wp.kernel
+def swing(q: wp.array(dtype=float), v: wp.array(dtype=float), p: wp.array(dtype=float),
+          q1: wp.array(dtype=float), v1: wp.array(dtype=float)):
+    i = wp.tid()
+    q1[i] = q[i] + 0.5 * v[i]
+    v1[i] = v[i] - 0.5 * p[i] * q[i]
+
+
+def fresh(values):
+    return wp.array(values, dtype=float, requires_grad=True)
+
+
+def half(q, v):
+    for _ in range(2):
+        q1, v1 = wp.zeros_like(q), wp.zeros_like(v)
+        wp.launch(swing, dim=n, inputs=[q, v, x, q1, v1])
+        q, v = q1, v1
+    return q, v
+
+
+q0, v0 = fresh([0.5] * n), fresh([0.0] * n)
+q, v = half(q0, v0)
+MIDDLE
+with tape:
+    q_end, _ = half(q_mid, v_mid)
+    wp.launch(total, dim=n, inputs=[q_end, loss])
+tape.backward(loss)
+early = wp.Tape()
+with early:
+    q, v = half(q0, v0)
+SEED
+print(loss.numpy()[0])
+print(x.grad.numpy())
+"""
+_KEPT = "q_mid, v_mid = fresh(q.numpy()), fresh(v.numpy())"
+
+
+@pytest.mark.parametrize(
+    "seed",
+    [
+        "q.grad.assign(q_mid.grad)\nearly.backward()  # expect: WP408",
+        "early.backward(grads={q: q_mid.grad})  # expect: WP408",
+        "early.backward(grads={q: q_mid.grad, v: v_mid.grad})  # ok: WP408",
+        "q.grad.assign(q_mid.grad)\nv.grad.assign(v_mid.grad)\nearly.backward()  # ok: WP408",
+    ],
+)
+def test_state_between_two_segments_in_a_row(run: Run, seed: str) -> None:
+    run(HALVES.replace("MIDDLE", _KEPT).replace("SEED", seed), measured=True)
+
+
+def test_state_that_the_segment_before_does_not_compute(run: Run) -> None:
+    middle = "wp.launch(square, dim=n, inputs=[v, b])\nq_mid, v_mid = fresh(q.numpy()), fresh(b.numpy())"
+    run(HALVES.replace("MIDDLE", middle).replace("SEED", "early.backward(grads={q: q_mid.grad})  # ok: WP408"))

@@ -11,7 +11,7 @@ from judged import judge
 
 from warplint.ir.facts import Fact
 
-Run = Callable[[str], list[Fact]]
+Run = Callable[..., list[Fact]]
 
 
 @pytest.fixture
@@ -142,3 +142,56 @@ def test_read_after_the_sweep_of_an_array_that_is_made_anew(run: Run) -> None:
             print(x.grad.numpy())
             x = wp.array(x.numpy() - 0.1 * g, dtype=float, requires_grad=True)
     """)
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        "x.grad[:n].numpy",
+        "x.grad.flatten().numpy",
+        "x.grad.reshape((n, 1)).flatten().numpy",
+        "x.grad.view(dtype=wp.float32).numpy",
+    ],
+)
+def test_view_of_a_gradient_read_after_zeroing(run: Run, view: str) -> None:
+    (fact,) = run(f"{SWEEP}view = {view}\ntape.zero()\nprint(view())  # expect: WP403\n", measured=True)
+    assert fact.attributes["parameter"] == "x" and fact.program is not None
+
+
+@pytest.mark.parametrize("part", ["x.grad[:1].zero_()", "x.grad[1:].fill_(0.0)"])
+def test_part_of_a_gradient_that_is_zeroed(run: Run, part: str) -> None:
+    run(f"{SWEEP}{part}\nprint(x.grad.numpy())  # ok: WP403\n")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "np.asarray(x.grad)",
+        "x.grad.numpy()[:n]",
+        "x.grad.numpy()[::1]",
+        "x.grad.numpy().T",
+        "x.grad.numpy().ravel()",
+        "x.grad.numpy().view()",
+        "np.squeeze(x.grad.numpy())",
+        "np.reshape(x.grad.numpy(), n)",
+        "x.grad.numpy()[::-1][::-1]",
+    ],
+)
+def test_memory_of_a_gradient_used_after_zeroing(run: Run, data: str) -> None:
+    run(f"{SWEEP}data = {data}  # expect: WP403\ntape.zero()\nprint(data)\n", measured=True)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "np.array(x.grad)",
+        "np.copy(x.grad.numpy())",
+        "x.grad.numpy().flatten()",
+        "x.grad.numpy()[[0, 1, 2]]",
+        "x.grad.numpy()[::-1].ravel()[::-1]",
+        "1.0 * x.grad.numpy()[:n]",
+        "x.grad.numpy().astype(np.float64)[:n]",
+    ],
+)
+def test_copy_of_a_gradient_used_after_zeroing(run: Run, data: str) -> None:
+    run(f"{SWEEP}data = {data}  # ok: WP403\ntape.zero()\nprint(data)\n", measured=True)

@@ -142,3 +142,45 @@ def test_unknown_code_in_between(run: Run) -> None:
             tape.backward(loss)
             print(points.grad.numpy())
     """)
+
+
+def _shaped(*lines: str) -> str:
+    body = "".join(f"    {line}\n" for line in lines)
+    return f"""
+@wp.kernel
+def shaped(x: wp.array(dtype=float), c: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+{body}
+c = wp.full(n, 2.0, dtype=float)
+"""
+
+
+SHAPED = "wp.launch(shaped, dim=n, inputs=[x, c, kept])"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("y[i] = 2.0 * x[i]", "if x[i] > 0.1:", "    y[i] = x[i] * x[i]"),
+        ("s = x[i]", "y[i] = s", "y[i] = 3.0 * s"),
+        ("y[i] = c[i] * x[i]", "for k in range(2):", "    y[i] = x[i] + float(k)"),
+    ],
+)
+def test_two_stores_in_one_launch(run: Run, lines: tuple[str, ...]) -> None:
+    (fact,) = run(_shaped(*lines) + swept(SHAPED, SUM), measured=True)
+    assert fact.attributes == {"array": "kept", "first": "shaped", "second": "shaped"}
+    assert fact.program is not None
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("y[i] = 0.0", "if x[i] > 0.1:", "    y[i] = x[i] * x[i]"),  # no gradient goes to a constant
+        ("y[i] = c[i]", "y[i] = x[i] * x[i]"),  # nor to an array without one
+        ("y[i] = x[i]", "y[i] += x[i] * x[i]"),  # that is an addition
+        ("if x[i] < 0.1:", "    y[i] = 2.0 * x[i]", "else:", "    y[i] = x[i] * x[i]"),
+        ("j = wp.int32(0)", "y[j] = 2.0 * x[0]", "j = i", "y[j] = x[i] * x[i]"),  # other elements, for most threads
+    ],
+)
+def test_one_store_that_counts_in_one_launch(run: Run, lines: tuple[str, ...]) -> None:
+    run(_shaped(*lines) + swept(SHAPED, SUM, before=f"{KEPT}  # ok: WP405"))

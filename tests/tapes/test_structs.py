@@ -265,3 +265,41 @@ for k in range(3):
     sim.week()
 """.replace("wp.launch(combine", "wp.launch(combine")
     )
+
+
+PAIR = """
+class Sim:
+    def __init__(self):
+        self.states = [wp.full(n, 0.5, dtype=float, requires_grad=True) for _ in range(2)]
+
+    def week(self, p):
+        now, later = self.states
+        reached = wp.zeros(1, dtype=float, requires_grad=True)
+        inner = wp.Tape()
+        with inner:
+            wp.launch(combine, dim=n, inputs=[now, p, later])
+            wp.launch(total, dim=n, inputs=[later, reached])
+        inner.backward(reached)
+        slopes = p.grad.numpy().copy()
+        inner.zero()
+        NEXT
+        return float(reached.numpy()[0]), slopes
+
+
+sim = Sim()
+sim.week(wp.full(n, 0.8, dtype=float, requires_grad=True))
+reached, slopes = sim.week(x)
+print(reached)
+print(slopes)
+"""
+
+
+def test_a_list_that_comes_to_hold_one_state_twice(run: Run) -> None:
+    run(PAIR.replace("NEXT", "self.states = [later, later]  # expect: WP204"), measured=True)
+
+
+@pytest.mark.parametrize(
+    "states", ["[later, now]", "[later, wp.zeros_like(later)]", "[wp.clone(s) for s in (now, now)]"]
+)
+def test_a_list_of_states_that_takes_the_place_of_another(run: Run, states: str) -> None:
+    run(PAIR.replace("NEXT", f"self.states = {states}  # ok: WP204"), measured=True)

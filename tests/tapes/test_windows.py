@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from warplint.ir.facts import Fact
-from warplint.ir.programs import Backward, ReadGradient, TapeBegin, TapeProgram
+from warplint.ir.programs import Backward, Launch, ReadGradient, TapeBegin, TapeProgram
 
 Run = Callable[..., list[Fact]]
 
@@ -398,3 +398,29 @@ def test_state_carried_by_an_element_of_host_data(run: Run) -> None:
                 x.assign(state)
             return p.grad.numpy()
     """)
+
+
+def test_windows_that_numpy_splits_a_range_into(run: Run) -> None:
+    (fact,) = run("""
+        @wp.kernel
+        def push(x: wp.array(dtype=float), p: wp.array(dtype=float), k: int, y: wp.array(dtype=float)):
+            i = wp.tid()
+            y[i] = x[i] * p[k]
+
+        p = wp.array([1.0, 1.5, 0.5, 2.0], dtype=float, requires_grad=True)
+        state = x
+        for window in np.array_split(np.arange(4), 2):
+            cost = wp.zeros(1, dtype=float, requires_grad=True)
+            with wp.Tape() as inner:
+                for k in window:
+                    later = wp.zeros_like(x)
+                    wp.launch(push, dim=n, inputs=[state, p, int(k), later])
+                    state = later
+                wp.launch(total, dim=n, inputs=[state, cost])
+            inner.backward(cost)  # expect: WP401
+        print(p.grad.numpy())
+    """)
+    assert fact.attributes["windows"] == 2
+    assert isinstance(fact.program, TapeProgram)
+    launches = [operation for operation in fact.program.operations if isinstance(operation, Launch)]
+    assert [launch.arguments[2] for launch in launches if launch.kernel.qualname == "push"] == [0, 1, 2, 3]

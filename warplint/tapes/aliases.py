@@ -53,6 +53,14 @@ class Aliases:
         if before is not value and type(before) is type(value) and isinstance(value, ArrayValue):
             self._stores.append(_Store(context, container, key, value, None))
 
+    def note_list(self, context: Context, items: list[Value]) -> None:
+        """A list with ``items`` replaces another one."""
+        first: dict[int, int] = {}
+        for place, value in enumerate(items):
+            if isinstance(value, (ArrayValue, Instance)) and first.setdefault(id(value), place) != place:
+                self._stores.append(_Store(context, items, place, value, first[id(value)]))
+                return
+
     def standing(self, instances: Iterable[Instance]) -> Iterator[Shared]:
         """The objects that have two names now. ``instances`` are all objects that may hold the second one."""
         held: dict[int, int] | None = None

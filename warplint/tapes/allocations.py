@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from warplint.ir import syntax as ir
 from warplint.ir.programs import DefinitionRef
 from warplint.ir.spans import Location
-from warplint.tapes import arrays
+from warplint.tapes import arrays, hostdata
 from warplint.tapes.dtypes import component_shape, dtype_name, shape_of
 from warplint.tapes.values import ArrayValue, ListValue, TensorValue, Unknown, Value
 
@@ -98,6 +98,8 @@ def allocate(machine: Machine, name: str, args: tuple[Value, ...], keywords: dic
         machine.recorder.filled(array, host, frozenset({data.storage}), site)
     elif isinstance(data, Unknown) and data.sources:
         machine.recorder.filled(array, data, data.sources, site)
+    elif isinstance(data, (ListValue, tuple)) and (sources := hostdata.sources_of(data)):
+        machine.recorder.filled(array, Unknown("data", sources=sources), sources, site)
     return array
 
 

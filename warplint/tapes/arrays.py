@@ -99,7 +99,10 @@ def set_attribute(machine: Machine, array: ArrayValue, name: str, value: Value, 
 
 def item(machine: Machine, array: ArrayValue, index: Value, site: Location) -> Value:
     """``array[index]``: a view."""
-    return machine.recorder.view(array, f"[{_index_text(index)}]", _item_shape(array, index))
+    view = machine.recorder.view(array, f"[{_index_text(index)}]", _item_shape(array, index))
+    if array.storage.owner is not None and array.base is not None:
+        view.base = array.base  # a part of a gradient is one
+    return view
 
 
 def _index_text(index: Value) -> str:

@@ -70,6 +70,10 @@ def call(
             hostdata.note_use(machine, value, site, result=name == "print" and _is_made_elsewhere(machine, value, site))
         if name == "sorted" and args and isinstance(args[0], ListValue):
             return True, ListValue(list(args[0].items), args[0].open)
+        if name == "sorted" and args and isinstance(args[0], Unknown):
+            return True, Unknown(name, sources=args[0].sources)
+        if name == "vars" and args and isinstance(args[0], Instance):
+            return True, members.get_attribute(machine, args[0], "__dict__", site)
         return True, Unknown(name)
     return False, None
 

@@ -341,6 +341,11 @@ def _fields(cls: ClassValue) -> list[ir.AnnAssign]:
     return list(found.values())
 
 
+def fields_of(cls: ClassValue) -> list[str]:
+    """The names of the fields of a dataclass, in order."""
+    return [field.target.id for field in _fields(cls) if isinstance(field.target, ir.Name)]
+
+
 def _fill_fields(
     machine: Machine, instance: Instance, args: tuple[Value, ...], keywords: dict[str, Value], site: Location
 ) -> None:

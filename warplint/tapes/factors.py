@@ -139,3 +139,61 @@ def _numbers(node: ir.FunctionDef) -> frozenset[str]:
 
 #: What ``_numbers`` says of a kernel, found out once.
 numbers = Memo(_numbers)
+
+
+def _place(index: ir.Expr) -> tuple[object, ...] | None:
+    """An index of names and numbers, such that equal ones are the same element."""
+    if isinstance(index, ir.Name):
+        return (index.id,)
+    if isinstance(index, ir.Constant):
+        return (index.value,)
+    if isinstance(index, ir.Tuple):
+        parts = [_place(item) for item in index.elements]
+        return None if None in parts else tuple(part for place in parts if place for part in place)
+    return None
+
+
+def _stored_again(node: ir.FunctionDef) -> frozenset[tuple[str, str]]:
+    """Pairs of an array parameter, an element of which is stored to by every thread and again after that, and of one
+    that the first store computes with."""
+    parameters = {parameter.name for parameter in node.parameters}
+    bound: dict[str, int] = {}
+    for part in ir.walk(node):
+        targets = part.targets if isinstance(part, ir.Assign) else (part.target,) if isinstance(part, ir.For) else ()
+        for target in (*targets, *((part.target,) if isinstance(part, ir.AugAssign) else ())):
+            if isinstance(target, ir.Name):
+                bound[target.id] = bound.get(target.id, 0) + 1
+
+    def store(part: ir.Node) -> tuple[str, tuple[object, ...]] | None:
+        if not isinstance(part, ir.Assign) or len(part.targets) != 1:
+            return None
+        target = part.targets[0]
+        if not isinstance(target, ir.Subscript) or not isinstance(target.value, ir.Name):
+            return None
+        place = _place(target.index)
+        if place is None or target.value.id not in parameters or any(bound.get(str(name), 0) > 1 for name in place):
+            return None
+        return target.value.id, place
+
+    loads: dict[str, set[str]] = {}
+
+    def read(expr: ir.Expr) -> set[str]:
+        names = {part.id for part in ir.walk(expr) if isinstance(part, ir.Name)}
+        return (names & parameters).union(*(loads.get(name, set()) for name in names))
+
+    found: set[tuple[str, str]] = set()
+    for number, statement in enumerate(node.body):
+        if isinstance(statement, ir.Assign) and isinstance(statement.targets[0], ir.Name):
+            loads[statement.targets[0].id] = read(statement.value)
+        first = store(statement)
+        if first is None:
+            continue
+        assert isinstance(statement, ir.Assign)
+        again = [part for later in node.body[number + 1 :] for part in ir.walk(later) if store(part) == first]
+        if any(isinstance(part, ir.Assign) and first[0] not in read(part.value) for part in again):
+            found |= {(first[0], name) for name in read(statement.value) - {first[0]}}
+    return frozenset(found)
+
+
+#: What ``_stored_again`` says of a kernel, found out once.
+stored_again = Memo(_stored_again)

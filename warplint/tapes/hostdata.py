@@ -14,6 +14,16 @@ from warplint.tapes.values import ArrayValue, DictValue, ListValue, Storage, Unk
 if TYPE_CHECKING:
     from warplint.tapes.machine import Machine
 
+#: Functions of numpy that give the data that they get, or a copy of it.
+_CONVERSIONS = frozenset({"array", "asarray", "ascontiguousarray", "copy"})
+
+#: Functions, and methods, of numpy that give another view of the memory of their data.
+_VIEWS = frozenset({"reshape", "ravel", "squeeze", "view", "transpose", "swapaxes"})
+
+#: Functions of numpy that change their first argument, and those that may be given the array for their result third.
+_CHANGING = frozenset({"copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis", "random.shuffle"})
+_BINARY = frozenset({"add", "subtract", "multiply", "divide", "true_divide", "minimum", "maximum", "power", "fmod"})
+
 #: The items of longer lists of host data are not looked at.
 _MOST_ITEMS = 64
 
@@ -23,11 +33,14 @@ def shape_result(
 ) -> None:
     """What is known of the shape of the host data that a method of unknown host data (or of a generator) gives."""
     shape: tuple[int | Unknown, ...] | None = None
+    if name in _VIEWS:
+        note_view(owner, result, strided=name in ("transpose", "swapaxes"), packed=name in ("reshape", "ravel"))
+    elif name in ("astype", "copy", "flatten"):
+        _hand_on(owner, result, copied=True)
     if name in ("astype", "copy", "reshape"):
         for known in ("values", "fill", "contents") if name != "reshape" else ("values", "fill"):
             if known in owner.children:
                 result.children[known] = owner.children[known]
-        _hand_on(owner, result, copied=name != "reshape")
         if owner.hint.startswith("uniform"):
             result.hint = owner.hint
     elif name == "uniform" and len(args) >= 2 and all(isinstance(arg, (int, float)) for arg in args[:2]):
@@ -63,10 +76,13 @@ def numpy_call(
     """A numpy function: its result is unknown data, whose shape may be known."""
     from warplint.tapes.tapes import read_gradients
 
+    if name in _CONVERSIONS and args and isinstance(args[0], ArrayValue):
+        return _converted(machine, name, args[0], plain=len(args) == 1 and not keywords, site=site)
+    _note_results(machine, name, args, keywords, site)
     sources = frozenset().union(*(_sources(value) for value in (*args, *keywords.values())))
     for value in args:
         read_gradients(machine, value, "host", site)
-        if name not in ("array", "asarray", "ascontiguousarray", "copy"):
+        if name not in _CONVERSIONS:
             note_use(machine, value, site)
     first = args[0] if args else keywords.get("shape", keywords.get("size"))
     if name in ("int32", "int64", "float32", "float64") and isinstance(first, (int, float)):
@@ -77,6 +93,10 @@ def numpy_call(
             return float(function(first))
         except ValueError:
             return Unknown(name)
+    if name in ("array_split", "split") and len(args) == 2 and not keywords:
+        parts = _parts(first, args[1])
+        if parts is not None:
+            return parts
     result = Unknown(f"numpy.{name}", (("result", name), *args), sources)
     if name in ("mean", "average", "sum") and args:
         note_mean(machine, name, first, sources, site)
@@ -88,7 +108,7 @@ def numpy_call(
             result.children["fill"] = float(fill)
     elif name in ("random.rand", "random.randn"):
         shape = shape_of(args)
-    elif name in ("array", "asarray", "ascontiguousarray", "copy"):
+    elif name in _CONVERSIONS:
         from warplint.tapes.allocations import data_shape
 
         shape = data_shape(first)
@@ -100,7 +120,7 @@ def numpy_call(
             for known in ("values", "contents"):
                 if known in first.children:
                     result.children[known] = first.children[known]
-    elif name == "reshape" and len(args) == 2 and isinstance(first, Unknown):
+    elif name in _VIEWS and isinstance(first, Unknown):
         shape_result(machine, first, name, args[1:], keywords, result)
     elif name in ("zeros_like", "ones_like", "empty_like", "full_like") and isinstance(first, Unknown):
         extents = first.children.get(("attr", "shape"))
@@ -114,6 +134,35 @@ def numpy_call(
     if shape is not None:
         set_shape(result, shape)
     return result
+
+
+def _converted(machine: Machine, name: str, array: ArrayValue, *, plain: bool, site: Location) -> Value:
+    """``np.asarray(array)`` and the like of an array of Warp: its memory on the CPU, or a copy of what it holds."""
+    from warplint.tapes import arrays
+
+    data = arrays.call_method(machine, array, "numpy", (), {}, site)
+    if isinstance(data, Unknown) and (name in ("array", "copy") or not plain):
+        data.children.pop("shares", None)
+        _hand_on(data, data, copied=True)
+    return data
+
+
+def _note_results(
+    machine: Machine, name: str, args: tuple[Value, ...], keywords: dict[str, Value], site: Location
+) -> None:
+    """What a function of numpy changes in place."""
+    if name in _CHANGING and args:
+        note_change(machine, args[0], site)
+    if name in _BINARY and len(args) > 2:
+        note_change(machine, args[2], site)
+    out = keywords.get("out")
+    for data in out if isinstance(out, tuple) else (out,):
+        note_change(machine, data, site)
+
+
+def sources_of(value: Value) -> frozenset[Storage]:
+    """The memory that host data, or a list of it, was computed from."""
+    return _sources(value)
 
 
 def _sources(value: Value, depth: int = 2) -> frozenset[Storage]:
@@ -140,6 +189,28 @@ def _hand_on(data: Unknown, result: Unknown, *, copied: bool) -> None:
     if isinstance(known, tuple):
         array, read, shared = known
         note_gradient(result, array, read, shared=shared and not copied)
+
+
+def note_view(data: Unknown, result: Unknown, *, strided: bool = False, packed: bool = False) -> None:
+    """``result`` is a view of the memory of ``data``.
+
+    ``strided``: its elements do not lie side by side. ``packed``: they have to, so it is a copy where those of ``data``
+    do not.
+    """
+    copied = packed and data.children.get("strided") is True
+    _hand_on(data, result, copied=copied)
+    if "shares" in data.children and not copied:
+        result.children["shares"] = data.children["shares"]
+    if strided or (data.children.get("strided") is True and not copied):
+        result.children["strided"] = True
+
+
+def note_part(data: Unknown, index: Value, result: Unknown) -> None:
+    """``result`` is ``data[index]`` with a slice in it."""
+    parts = index if isinstance(index, tuple) else (index,)
+    if all(part is None or isinstance(part, (slice, int)) for part in parts):
+        whole = isinstance(index, slice) and index.step in (None, 1)
+        note_view(data, result, strided=not whole)
 
 
 def note_use(machine: Machine, data: Value, site: Location, *, result: bool = False) -> None:
@@ -282,6 +353,26 @@ def _is_number(value: Unknown) -> bool:
     if isinstance(kind, tuple):
         return kind[0] == "result" and kind[1] in ("sum", "mean", "average", "item") or kind == ("item", 0)
     return kind == "float"
+
+
+def _parts(data: Value, count: Value) -> ListValue | None:
+    """``np.array_split(data, count)`` of data of one axis whose elements are known."""
+    known = data.children.get("values") if isinstance(data, Unknown) else None
+    if not isinstance(known, ListValue) or known.open or not isinstance(count, int) or count < 1:
+        return None
+    short, longer = divmod(len(known.items), count)
+    parts: list[Value] = []
+    start = 0
+    for number in range(count):
+        items = known.items[start : start + short + (number < longer)]
+        start += len(items)
+        part = Unknown("numpy.array_split")
+        set_shape(part, (len(items),))
+        part.children["values"] = ListValue(list(items))
+        for place, item in enumerate(items):
+            part.children[("item", place)] = int(item) if isinstance(item, float) and item.is_integer() else item
+        parts.append(part)
+    return ListValue(parts)
 
 
 def _sequence(name: str, count: Value, args: tuple[Value, ...]) -> dict[object, Value]:

@@ -10,7 +10,7 @@ from warplint.ir.effects import EffectSummary, Path
 from warplint.ir.programs import DefinitionRef
 from warplint.ir.spans import Location
 from warplint.tapes import dtypes, sequences
-from warplint.tapes.factors import factors, numbers, reads_at_once
+from warplint.tapes.factors import factors, numbers, reads_at_once, stored_again
 from warplint.tapes.memo import Memo
 from warplint.tapes.trace import Access, Launched
 from warplint.tapes.values import (
@@ -117,6 +117,7 @@ def run(machine: Machine, pending: _Pending, site: Location) -> None:
             adjoint=pending.adjoint,
             at_once=reads_at_once(node) if any(_may_be_empty(value) for value in values.values()) else frozenset(),
             numbers=numbers(node) if any(_is_of_arrays(value) for value in values.values()) else frozenset(),
+            again=stored_again(node) if any(access.array.storage.retains for access in accesses) else frozenset(),
             factors=factors(node) if any(isinstance(value, Instance) for value in values.values()) else frozenset(),
         )
     )

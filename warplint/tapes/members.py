@@ -8,7 +8,7 @@ from warplint.ir import syntax as ir
 from warplint.ir.spans import Location
 from warplint.source.bindings import Binder, binders
 from warplint.source.project import Definition
-from warplint.tapes import arrays
+from warplint.tapes import arrays, hostdata
 from warplint.tapes.frames import Frame
 from warplint.tapes.memo import Memo
 from warplint.tapes.questions import derived
@@ -58,7 +58,10 @@ def get_attribute(machine: Machine, owner: Value, name: str, site: Location) -> 
         array = machine.recorder.materialized(owner)
         if array is not None and name in arrays.ATTRIBUTES:
             return arrays.attribute(machine, array, name, site)
-        return owner.child(("attr", name), f"{owner.hint}.{name}" if owner.hint else name)
+        part = owner.child(("attr", name), f"{owner.hint}.{name}" if owner.hint else name)
+        if name == "T" and isinstance(part, Unknown):
+            hostdata.note_view(owner, part, strided=True)
+        return part
     if isinstance(owner, ClassValue):
         return _class_attribute(machine, owner, name, owner, site)
     if isinstance(owner, Super):
@@ -263,6 +266,8 @@ def set_attribute(machine: Machine, owner: Value, name: str, value: Value, site:
             machine.recorder.bound(owner, name, value, site)
         elif value.__class__ is ArrayValue or value.__class__ is Instance:
             machine.recorder.stored(owner.attributes, name, before, value, site)
+        elif value.__class__ is ListValue and before.__class__ is ListValue and before is not value:
+            machine.recorder.relisted(value, site)
         if isinstance(value, ArrayValue) and not value.storage.name:
             value.storage.name = name
     elif isinstance(owner, ClassValue):

@@ -22,6 +22,7 @@ from warplint.tapes import (
 )
 from warplint.tapes.values import (
     ArrayValue,
+    ClassValue,
     ContextValue,
     Instance,
     KernelValue,
@@ -270,6 +271,21 @@ def _namespace(machine: Machine, args: Args, keywords: Keywords, site: Location)
     return made
 
 
+def _fields(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
+    """``dataclasses.fields(dataclass or instance)``: of each field, its name."""
+    from warplint.tapes.calls import fields_of
+
+    cls = args[0].cls if args and isinstance(args[0], Instance) else args[0] if args else None
+    if not isinstance(cls, ClassValue) or cls.kind != "dataclass":
+        return Unknown("fields")
+    found: list[Value] = []
+    for name in fields_of(cls):
+        field = Unknown("field")
+        field.children[("attr", "name")] = name
+        found.append(field)
+    return tuple(found)
+
+
 def _deque(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
     """``collections.deque(iterable, maxlen)``."""
     given = dict(zip(("iterable", "maxlen"), args, strict=False)) | keywords
@@ -303,6 +319,7 @@ _HANDLERS: dict[str, Handler] = {
     "collections.namedtuple": records.make_class,
     "typing.NamedTuple": records.make_class,
     "collections.deque": _deque,
+    "dataclasses.fields": _fields,
     "collections.OrderedDict": lambda machine, args, keywords, site: builtins.make_dict(machine, args, keywords),
     "collections.defaultdict": lambda machine, args, keywords, site: Unknown("defaultdict"),
 }

@@ -37,7 +37,7 @@ from warplint.tapes.trace import (
     TrackerSet,
     ViewChanged,
 )
-from warplint.tapes.values import ArrayValue, Instance, Storage, TapeValue, Unknown, Value
+from warplint.tapes.values import ArrayValue, Instance, ListValue, Storage, TapeValue, Unknown, Value
 
 
 def _adds_up(record: Launched, gradient: ArrayValue) -> bool:
@@ -233,7 +233,12 @@ class Recorder:
         """Host data, or a number, over all of an array; over a gradient it is a zeroing or a seed."""
         context = self.context(site)
         if array.storage.owner is not None and array.base is not None:
-            if value == 0 and not isinstance(value, Unknown):
+            part = "[" in array.view
+            if part and value == 0:
+                self._add(GradientRead(context, array.base, "escape"))  # the rest of it stays
+            elif part:
+                self._add(GradientSeeded(context, self.view(array.base, array.view, array.shape), value, sources))
+            elif value == 0 and not isinstance(value, Unknown):
                 self._add(GradientZeroed(context, None, array.base))
             else:
                 self._add(GradientSeeded(context, array.base, value, sources))
@@ -256,6 +261,10 @@ class Recorder:
     def stored(self, container: Container, key: object, before: Value, value: Value, site: Location) -> None:
         """``container`` gets ``value`` under ``key``, where ``before`` was: it may have another name."""
         self._aliases.note(self.context(site), container, key, before, value)
+
+    def relisted(self, value: ListValue, site: Location) -> None:
+        """A list takes the place of another one: it may hold one object twice."""
+        self._aliases.note_list(self.context(site), value.items)
 
     def seeded(self, array: ArrayValue, value: Value, site: Location) -> None:
         """``array.grad = value``."""

@@ -52,8 +52,8 @@ def _between(trace: Trace, sweeps: list[Sweep], first: Sweep, second: Sweep, par
         return _seeded(trace, sweeps, first, second, parameter)
     if first.backward.loss is None or second.backward.loss is None:
         return None
-    zeroed = _zeroed(trace, sweeps, first, second, parameter)
-    read = _read(trace, second.position, parameter)
+    zeroed = zeroed_between(trace, sweeps, first, second, parameter)
+    read = read_after(trace, second.position, parameter)
     if zeroed is None or read is None:
         return None
     if first.backward.tape == second.backward.tape:
@@ -63,14 +63,14 @@ def _between(trace: Trace, sweeps: list[Sweep], first: Sweep, second: Sweep, par
             if isinstance(record := trace.records[position], TapeBegan) and record.tape == second.backward.tape
         ]
         if entered:
-            piled = not zeroed or _adds_up(first, second)
+            piled = not zeroed or _adds_up(first, second) or _goes_on(trace, sweeps, first, second)
             return _re_entered(trace, first, second, parameter, entered[0], read) if piled else None
         # Another loss does not help where the first one was added up: its gradient is still one.
         kept = first.backward.loss.storage is second.backward.loss.storage or _accumulated(first.backward.loss, second)
         return _twice(trace, first, second, parameter, read) if kept and not zeroed else None
     if zeroed or first.backward.context.site != second.backward.context.site:
         return None
-    before = _read(trace, first.position, parameter, second.position)
+    before = read_after(trace, first.position, parameter, second.position)
     if before is None or trace.records[before].context.site != trace.records[read].context.site:
         return None  # only what uses the gradient after every sweep counts it more than once
     used = trace.records[before]
@@ -89,9 +89,12 @@ def _seeded(trace: Trace, sweeps: list[Sweep], first: Sweep, second: Sweep, para
     """
     if first.goals != second.goals or first.backward.context.site != second.backward.context.site:
         return None
-    if _zeroed(trace, sweeps, first, second, parameter) is not False:
+    if zeroed_between(trace, sweeps, first, second, parameter) is not False:
         return None
-    read, before = _read(trace, second.position, parameter), _read(trace, first.position, parameter, second.position)
+    read, before = (
+        read_after(trace, second.position, parameter),
+        read_after(trace, first.position, parameter, second.position),
+    )
     if read is None or before is None or trace.records[before].context.site != trace.records[read].context.site:
         return None
     if first.backward.tape == second.backward.tape:
@@ -145,7 +148,9 @@ def _goes_with_one_loss(trace: Trace, first: Sweep, second: Sweep, read: int) ->
     )
 
 
-def _zeroed(trace: Trace, sweeps: list[Sweep], first: Sweep, second: Sweep, parameter: ArrayValue) -> bool | None:
+def zeroed_between(
+    trace: Trace, sweeps: list[Sweep], first: Sweep, second: Sweep, parameter: ArrayValue
+) -> bool | None:
     """Whether the gradient of ``parameter`` is zeroed between two sweeps; None where that is not known."""
     storage = parameter.storage
     zeroed = False
@@ -165,7 +170,7 @@ def _zeroed(trace: Trace, sweeps: list[Sweep], first: Sweep, second: Sweep, para
     return zeroed
 
 
-def _read(trace: Trace, start: int, parameter: ArrayValue, end: int | None = None) -> int | None:
+def read_after(trace: Trace, start: int, parameter: ArrayValue, end: int | None = None) -> int | None:
     """Where the gradient is used after ``start``: before it is zeroed, and before anything unknown happens to it."""
     storage = parameter.storage
     for position in range(start + 1, len(trace.records) if end is None else end):
@@ -195,6 +200,14 @@ def _adds_up(first: Sweep, second: Sweep) -> bool:
     if loss is None or first.backward.loss is None or first.backward.loss.storage is not loss.storage:
         return False
     return _accumulated(loss, second)
+
+
+def _goes_on(trace: Trace, sweeps: list[Sweep], first: Sweep, second: Sweep) -> bool:
+    """Whether the second sweep also starts from the loss of the first, whose gradient is still there."""
+    loss, latest = first.backward.loss, second.backward.loss
+    if loss is None or latest is None or loss.storage is latest.storage or not _accumulated(loss, second):
+        return False
+    return zeroed_between(trace, sweeps, first, second, loss) is False
 
 
 def _accumulated(loss: ArrayValue, sweep: Sweep) -> bool:

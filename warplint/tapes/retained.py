@@ -25,6 +25,10 @@ def facts(trace: Trace, sweeps: list[Sweep], actives: list[Activity]) -> Iterato
         seen: set[Storage] = set()
         first: dict[Storage, tuple[Operation, ArrayValue]] = {}
         for position, record in sweep.operations:
+            twice = _by_itself(active, position, record)
+            if twice is not None and twice[0].storage not in seen:
+                seen.add(twice[0].storage)
+                yield _fact(trace, sweep, (position, record), (position, record), *twice)
             for array in _stored(record):
                 storage = array.storage
                 known = first.get(storage)
@@ -39,6 +43,21 @@ def facts(trace: Trace, sweeps: list[Sweep], actives: list[Activity]) -> Iterato
                 varied = active.varied.get(position, {}).get(target.storage)
                 if target.storage.retains and varied and source.storage is not target.storage and _whole(record):
                     first.setdefault(target.storage, ((position, record), target))
+
+
+def _by_itself(active: Activity, position: int, record: Launched | Copied) -> tuple[ArrayValue, Origins] | None:
+    """An array that one launch stores to twice, first what it computes from an array with a gradient."""
+    if not isinstance(record, Launched) or not record.again:
+        return None
+    arrays = {access.path[0]: access.array for access in record.accesses if len(access.path) == 1}
+    ways = {edge.source.storage: edge.origins for edge in active.edges.get(position, ())}
+    for target, source in sorted(record.again):
+        array, read = arrays.get(target), arrays.get(source)
+        if array is None or read is None or not array.storage.retains:
+            continue
+        if array.storage in active.useful.get(position, ()) and read.storage in ways:
+            return array, ways[read.storage]
+    return None
 
 
 def _stored(record: Launched | Copied) -> list[ArrayValue]:

@@ -98,8 +98,7 @@ def _dropped(trace: Trace, sweeps: list[Sweep], number: int, active: Activity) -
     The sweep with this ``number`` is that of the segment before.
     """
     first, second = sweeps[number - 1], sweeps[number]
-    if first.backward.context.site != second.backward.context.site:
-        return
+    in_turn = first.backward.context.site == second.backward.context.site
     if not active.inputs:
         return
     # Nobody has to look at a gradient for it to be left behind.
@@ -114,7 +113,10 @@ def _dropped(trace: Trace, sweeps: list[Sweep], number: int, active: Activity) -
         siblings = [
             other for other in states if used[other.storage] and other.storage.definition == state.storage.definition
         ]
-        if siblings and all(_is_computed(trace, first, one.storage) for one in (state, siblings[0])):
+        if not siblings:
+            continue
+        found = [_computed_by(trace, first, one.storage) for one in (state, siblings[0])]
+        if all(found) and (in_turn or _records(second, found)):
             fact = _lost_state(first, second, state, siblings[0])
             last = next(one for one in reversed(sweeps) if one.backward.context.site == second.backward.context.site)
             lasting = tuple(one for one in active.inputs if one.storage in persistent) or _looked_at(trace, last)
@@ -155,20 +157,27 @@ def _passed_on(trace: Trace, first: Sweep, second: Sweep, storage: Storage) -> b
     return False
 
 
-def _is_computed(trace: Trace, sweep: Sweep, storage: Storage, depth: int = 4) -> bool:
-    """Whether a launch wrote what a state holds at the start of its segment, directly or before it was copied."""
+def _records(sweep: Sweep, launches: list[Launched | None]) -> bool:
+    """Whether a tape holds all these launches of the run before it, recorded again."""
+    recorded = {record.context.site for _, record in sweep.operations}
+    return all(launch is not None and launch.context.site in recorded for launch in launches)
+
+
+def _computed_by(trace: Trace, sweep: Sweep, storage: Storage, depth: int = 4) -> Launched | None:
+    """The launch that wrote what a state holds at the start of its segment, directly or before it was copied."""
     if depth == 0:
-        return False
+        return None
     start = sweep.operations[0][0]
     for position in range(start - 1, -1, -1):
         record = trace.records[position]
         if isinstance(record, Launched) and storage in written(record):
-            return not any(access.array.storage.owner is not None for access in record.accesses)
+            return None if any(access.array.storage.owner is not None for access in record.accesses) else record
         if isinstance(record, Copied) and record.target.storage is storage:
-            return _is_computed(trace, sweep, record.source.storage, depth - 1)
+            return _computed_by(trace, sweep, record.source.storage, depth - 1)
         if isinstance(record, Filled) and record.array.storage is storage:
-            return any(_is_computed(trace, sweep, source, depth - 1) for source in record.sources)
-    return False
+            found = (_computed_by(trace, sweep, source, depth - 1) for source in record.sources)
+            return next((launch for launch in found if launch is not None), None)
+    return None
 
 
 def _lost_state(first: Sweep, second: Sweep, state: ArrayValue, sibling: ArrayValue) -> Fact:

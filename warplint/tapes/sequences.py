@@ -60,7 +60,10 @@ def get_item(machine: Machine, owner: Value, index: Value, site: Location) -> Va
             return owner.child(("item", index))
         if isinstance(index, Unknown):
             return owner.child(("item", id(index)))
-        return Unknown(owner.hint, sources=owner.sources)
+        part = Unknown(owner.hint, sources=owner.sources)
+        if isinstance(index, (slice, tuple)):
+            hostdata.note_part(owner, index, part)
+        return part
     if isinstance(owner, Instance):
         inside = records.items(owner)
         if inside is not None:

@@ -58,7 +58,9 @@ class Launched:
     values of struct arguments at the time of the launch, by the identity of the instance. ``factors``: numbers in
     structs (parameter and field) that the kernel multiplies elements by. ``at_once``: the arrays that every thread
     reads, whatever they hold; looked for where the launch is given memory that may be uninitialised. ``numbers``: the
-    scalar parameters that the kernel computes with; looked for where the launch is given what arrays hold.
+    scalar parameters that the kernel computes with; looked for where the launch is given what arrays hold. ``again``:
+    pairs of a parameter that the kernel stores to twice and of one that the first store computes with; looked for where
+    an array keeps its gradient when it is stored to.
     """
 
     context: Context
@@ -73,6 +75,7 @@ class Launched:
     factors: frozenset[tuple[str, str]] = frozenset()
     at_once: frozenset[tuple[str, ...]] = frozenset()
     numbers: frozenset[str] = frozenset()
+    again: frozenset[tuple[str, str]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,8 @@ _HARMLESS_WARP = re.compile(
 _HARMLESS_METHODS = re.compile(
     r"^(log|print|render|draw|plot|show|save|append|write|add_\w+|begin\w*|end\w*|set_model|set_\w+|info|debug|warning|error"
     r"|assert\w*|imshow|scatter|update_\w+|extend|put|set|register\w*|format|join|lower|items|keys|values|get|copy|view"
-    r"|numpy|cpu|detach|item|tolist|clone|to|size|mean|sum|astype|reshape|flatten|is_\w+|has_\w+)$|^log_"
+    r"|numpy|cpu|detach|item|tolist|clone|to|size|mean|sum|astype|reshape|flatten|ravel|squeeze|transpose|swapaxes"
+    r"|is_\w+|has_\w+)$|^log_"
 )
 _VECTOR = re.compile(r"^warp\.(vec\d\w*|mat\d\d\w*|quat\w*|transform\w*|spatial_\w+)$")
 _NUMBER = re.compile(r"^warp\.(u?int\d+|float\d+|bool)$")
