@@ -42,6 +42,10 @@ def applied(f: wp.Function, x: float):
 def anything(x: Any):
     return x * x
 
+@wp.func
+def through(x: float):
+    return anything(x)
+
 """
 
 REFUSED = {
@@ -69,6 +73,7 @@ TAKEN = {
     "vectors": "@wp.func_grad(turned)\ndef adj(q: wp.quat, v: wp.vec3, adj_ret: wp.vec3):",
     "no result": "@wp.func_grad(store)\ndef adj(out: wp.array(dtype=float), i: int, value: float):",
     "an array in the other spelling": "@wp.func_grad(store)\ndef adj(out: wp.array[float], i: int, value: wp.float32):",
+    "what a generic func returns": "@wp.func_grad(through)\ndef adj(x: float, adj_ret: float):",
     "a replay of a func that takes a function": "@wp.func_replay(applied)\ndef replay(f: wp.Function, x: float):",
     "a replay": "@wp.func_replay(store)\ndef replay(out: wp.array(dtype=float), i: int, value: float):",
 }

@@ -109,6 +109,30 @@ def test_externals(meaning, text: str, name: str, external: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("listed", "found"),
+    [
+        ("", "inner"),  # no list: all that is public comes along
+        ("__all__ = ['other']\n", "outer"),
+        ("__all__ = ['other']\n__all__.extend([\n    'name',  # a remark\n])\n", "inner"),
+        ("__all__: list[str] = ('other',)\n", "outer"),
+        ("__all__ = [*others, 'name']\n", "inner"),
+        ("__all__ = ['other'] + others\n", None),  # whether `others` has it is not known
+    ],
+)
+def test_a_star_brings_what_is_exported(tmp_path: Path, listed: str, found: str | None) -> None:
+    write(
+        tmp_path,
+        {
+            "outer.py": "def name(): pass\n",
+            "inner.py": f"{listed}def name(): pass\ndef other(): pass\n",
+            "x.py": "from outer import *\nfrom inner import *\n",
+        },
+    )
+    meant = ask(load(tmp_path / "x.py"), "name", ())
+    assert meant is UNKNOWN if found is None else isinstance(meant, Definition) and meant.module.name == found
+
+
+@pytest.mark.parametrize(
     ("text", "name"),
     [
         ("x = 1\nx = 2", "x"),

@@ -56,7 +56,8 @@ class Calls(Expressions):
             return self._opaque_call(node)
         if isinstance(callee, ir.Attribute) and self._rooted_in_local(callee):
             owner = self.type_of(self.expr(callee.value))
-            if owner.kind in ("array", "float", "int", "str") or owner.is_composite:
+            # The type of its elements makes a value of that type.
+            if callee.attr != "dtype" and (owner.kind in ("array", "float", "int", "str") or owner.is_composite):
                 self.refuse(callee.span, "attribute", f"a {refusals.spelled(owner)} has no methods in a kernel")
             return self._opaque_call(node)
         if isinstance(callee, ir.Call):

@@ -142,7 +142,7 @@ def _generic(type_: Type) -> bool:
 
 def _differ(one: Type, other: Type) -> bool:
     """Whether two types are certainly not the same."""
-    if "unknown" in (one.kind, other.kind) or "handle" in (one.kind, other.kind):
+    if not {"unknown", "generic", "handle"}.isdisjoint((one.kind, other.kind)):
         return False
     if one.kind != other.kind:
         return {one.kind, other.kind} != {"int", "bool"}

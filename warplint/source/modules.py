@@ -31,6 +31,12 @@ _LONGEST_NAME = 200
 # Pieces of knowledge about texts that are kept, for each region.
 _KNOWN_TEXTS = 10
 
+# What is exported, where that is written out.
+_ALL = re.compile(
+    r"__all__\s*(?::[^=\n]+)?(?:\+?=|\.extend\()\s*([\[(](?:\s|,|#[^\n]*|'\w+'|\"\w+\")*[\])])(?=[ \t]*(?:[);#\n]|\Z))"
+)
+_QUOTED = re.compile(r"['\"](\w+)['\"]")
+
 _WALRUS = re.compile(r"\b(\w+)(?:\s|\\\n)*:=")
 
 
@@ -232,6 +238,24 @@ class Module:
                     found[-1][1].append(line)
             position = text.find(needle, position + 1)
         return found
+
+    def exports(self, name: str) -> bool | None:
+        """Whether ``import *`` brings a name of this module along, if it has it; None where that is not certain."""
+        listed = self._exported
+        if listed is None:
+            return None if "__all__" in self.text and not self._is_quoted(name) else not name.startswith("_")
+        return name in listed
+
+    def _is_quoted(self, name: str) -> bool:
+        return f'"{name}"' in self.text or f"'{name}'" in self.text
+
+    @cached_property
+    def _exported(self) -> frozenset[str] | None:
+        """What ``__all__`` lists; None where there is none, or where it is more than texts in brackets."""
+        lists = _ALL.findall(self.text)
+        if not lists or len(lists) != self.text.count("__all__"):
+            return None
+        return frozenset(_QUOTED.findall(" ".join(lists)))
 
     def names(self) -> tuple[str, ...]:
         """The names bound at module level."""

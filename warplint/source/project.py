@@ -504,7 +504,10 @@ class Project:
                 if source in ("math", "warp", "numpy") and name not in _BUILTINS and not name.startswith("_"):
                     return External(f"{source}.{name}")
                 return UNKNOWN
-            if name.startswith("_"):
+            exported = target.exports(name)
+            if exported is None:
+                return UNKNOWN
+            if not exported:
                 continue
             through = self.member(target, name)
             if through is not UNKNOWN or target.binds(name) or not target.complete:
