@@ -39,7 +39,7 @@ def source(kernels: int) -> str:
         out += ["    image: wp.array(dtype=float),", "):", "    i = wp.tid()", "    n = normal[i]"]
         out += [
             "    total = float(0.0)",
-            "    for j in range(count):",
+            "    for j in range(4):",
             "        total += wp.dot(n, lamps[j]) * light[i]",
         ]
         out += [f"    tone = shade{number % FUNCS}(total, light[i])", "    size = wp.length(n) + 1.0"]
