@@ -26,8 +26,8 @@ PARALLEL_FROM = 32
 #: Picks the facts that matter to the caller; those that it drops cost nothing more.
 Wanted = Callable[[Sequence[Fact]], Sequence[Fact]]
 
-#: What a module says that launches a kernel, decorates one with options, or checks one.
-LAUNCHES = re.compile(r"\b(?:launch|kernel|autograd)\b")
+#: One of these is said by a module that launches a kernel, decorates one with options, or checks one.
+_LAUNCHING = ("launch", "kernel", "autograd")
 
 # What the text of a file says that has a part in tapes, unless everything comes from other modules of the project.
 _HOSTS = re.compile(r"warp|Tape")
@@ -132,6 +132,11 @@ class Linted:
     before: Mapping[Path, HostRun] = field(default_factory=dict)
 
 
+def may_launch(text: str) -> bool:
+    """Whether the text of a module can hold a fact about launches."""
+    return any(word in text for word in _LAUNCHING)
+
+
 def tape_facts(linted: Linted, path: Path) -> FileAnalysis:
     """The facts about the tapes that one loaded file runs, and how it uses kernels."""
     from warplint import kernels, tapes
@@ -145,7 +150,7 @@ def tape_facts(linted: Linted, path: Path) -> FileAnalysis:
         else:
             host, run = tapes.TapeAnalysis(project, partial(kernels.effects, project)), None
             of_tapes = tuple(host.module(module))
-        launched = kernels.launches(project, module) if LAUNCHES.search(module.text) else ()
+        launched = kernels.launches(project, module) if may_launch(module.text) else ()
         found = linted.wanted((*of_tapes, *launched))
         return found, host.uses, _Followed(tuple(host.exhausted), host.runs, host.steps, host.BUDGET, run)
 

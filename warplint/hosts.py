@@ -8,18 +8,17 @@ computed again and compared, so that a change in a func of another module is see
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from pathlib import Path
 
 from warplint import kernels, tapes
 from warplint.ir.effects import EffectSummary
 from warplint.ir.facts import Fact
+from warplint.ir.places import locations
 from warplint.ir.runs import HostRun
-from warplint.ir.spans import Location
 from warplint.source.project import Definition, External, Module, Project
 
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -189,7 +188,7 @@ def host_run(
     path: Path, key: bytes, host: tapes.TapeAnalysis, facts: tuple[Fact, ...], asked: Asked, sights: Sights
 ) -> HostRun | None:
     """What came of the tapes of a file, to be taken over by later runs; None where that could go wrong."""
-    exact = {place: sights.text(place) for place in set(_paths(facts))}
+    exact = {place: sights.text(place) for place in {location.path for location in locations(facts)}}
     digests = tuple((place, digest) for place, digest in exact.items() if digest is not None)
     if not asked.named or len(digests) != len(exact):
         return None
@@ -211,18 +210,3 @@ def tapes_of(
     host = tapes.TapeAnalysis(project, asked.effects)
     facts = tuple(host.module(module))
     return host, facts, host_run(module.path, key, host, facts, asked, sights)
-
-
-def _paths(value: object) -> Iterator[Path]:
-    """The file of every place in a fact or a part of one; a kernel that is named there is no place."""
-    if isinstance(value, Location):
-        yield value.path
-    elif isinstance(value, (tuple, list, frozenset, set)):
-        for item in value:
-            yield from _paths(item)
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from _paths(item)
-    elif dataclasses.is_dataclass(value):
-        for field in dataclasses.fields(value):
-            yield from _paths(getattr(value, field.name))

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from warplint import kernels, tapes
-from warplint.analysis import LAUNCHES, FileAnalysis, Linted, Wanted, kernel_facts, tape_facts
+from warplint.analysis import FileAnalysis, Linted, Wanted, kernel_facts, may_launch, tape_facts
 from warplint.ir.effects import EffectSummary
 from warplint.ir.facts import Fact
+from warplint.ir.places import locations
 from warplint.reach import Uses, reaching
-from warplint.server.moving import locations, moved
+from warplint.server.moving import moved
 from warplint.server.shape import Shape, Words
 from warplint.source.project import Definition, Module, Project
 
@@ -121,7 +122,7 @@ class _Run:
         if "warp" in text or "Tape" in text:
             found, uses = self._tapes()
             self._check()
-            if LAUNCHES.search(text):
+            if may_launch(text):
                 found = [*found, *kernels.launches(self._project, self._module)]
             facts += wanted(found)
         if "@" in text:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,21 +13,6 @@ Value = TypeVar("Value")
 
 #: The line that a line has become; None where that is not known.
 Lines = Callable[[int], "int | None"]
-
-
-def locations(value: object) -> Iterator[Location]:
-    """Every location in a fact or a part of one."""
-    if isinstance(value, Location):
-        yield value
-    elif isinstance(value, (tuple, list, frozenset, set)):
-        for item in value:
-            yield from locations(item)
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from locations(item)
-    elif dataclasses.is_dataclass(value):
-        for field in dataclasses.fields(value):
-            yield from locations(getattr(value, field.name))
 
 
 def moved(value: Value, path: Path, by: Mapping[int, int]) -> Value:
