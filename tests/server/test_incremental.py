@@ -62,3 +62,49 @@ def test_a_module_that_was_broken_for_a_while(tmp_path: Path) -> None:
             Checker(tmp_path, Asked()).check(program, text, unsaved)
         )
         assert kept.uses(program, library)
+
+
+LAUNCHED = """import warp as wp
+
+WIDTH = 4
+
+
+@wp.kernel
+def shade(light: wp.array(dtype=float), gain: float):
+    i = wp.tid()
+    light[i] = gain
+
+
+def render(light):
+    wp.launch(shade, dim=WIDTH, inputs=[light, 2.0])
+    wp.launch(shade, dim=(4, 4), inputs=[light])
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("    light[i] = gain", "    light[i] = gain * 2.0"),
+        ("    light[i] = gain", "    light[i] = gain\n    # brighter"),
+        ("    i = wp.tid()", "    i, j = wp.tid()"),
+        ("    i = wp.tid()", "    i, j = (\n        wp.tid()\n    )"),
+        (", gain: float", ""),
+        ("gain: float", "gain: wp.array(dtype=int)"),
+        ("inputs=[light]", "inputs=[light, wp.zeros(3, dtype=int)]"),
+        ("@wp.kernel", "@wp.kernel(enable_backward=False)"),
+        ("WIDTH = 4", "WIDTH = (4, 4)"),
+        ("import warp as wp", "import warp as wp\n\ncast = wp.launch"),
+        ("    wp.launch(", "    wp.launch = print\n    wp.launch("),
+        ("@wp.kernel", "@wp.func"),
+    ],
+)
+def test_launches_after_an_edit(tmp_path: Path, old: str, new: str) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(LAUNCHED)
+    asked = Asked(min_severity="info")
+    kept = Checker(tmp_path, asked)
+    before = kept.check(program, LAUNCHED, {})
+    assert [one.rule for one in before.findings] == ["WP708"]
+    text = LAUNCHED.replace(old, new, 1)
+    assert told(kept.check(program, text, {})) == told(Checker(tmp_path, asked).check(program, text, {}))
+    assert told(kept.check(program, LAUNCHED, {})) == told(before)

@@ -180,9 +180,15 @@ def analyse(
     return found.module(module, only)
 
 
-def launches(project: Project, module: Module) -> Iterable[Fact]:
-    """The facts about what a module launches kernels with, and which options they have."""
-    return analysis(project).launching.facts(module)
+def launches(project: Project, module: Module, only: Region | None = None) -> Iterable[Fact]:
+    """The facts about what a module, or the region ``only`` of it, launches kernels with, and which options they
+    have."""
+    return analysis(project).launching.facts(module, only)
+
+
+def launching_regions(project: Project, module: Module) -> Iterable[Region]:
+    """The regions of a module that can hold a fact about launches, in order."""
+    return analysis(project).launching.regions(module)
 
 
 def relevant_regions(project: Project, module: Module) -> Iterable[Region]:

@@ -23,6 +23,7 @@ from warplint.kernels.refusals import differ, spelled
 from warplint.kernels.types import Type, array, literal
 from warplint.source.bindings import bound_names
 from warplint.source.project import Definition, Module, Scope
+from warplint.source.regions import Region
 
 #: Functions that make an array of a shape; ``array`` takes contents.
 _SHAPED = frozenset({"zeros", "ones", "empty", "full"})
@@ -120,24 +121,34 @@ class Launching:
     def __init__(self, knowledge: Knowledge) -> None:
         self._knowledge = knowledge
         self._project = knowledge.project
-        self._aliases: frozenset[str] = frozenset()
+        self._renaming: tuple[Module | None, frozenset[str]] = None, frozenset()
         self._wanted: dict[tuple[Module, str, int], tuple[list[Type], frozenset[int]]] = {}
 
-    def facts(self, module: Module) -> Iterator[Fact]:
-        """All of them."""
-        self._aliases = _aliases(module)
-        others = re.compile(rf"\b(?:{'|'.join(sorted(self._aliases))})\s*\(") if self._aliases else None
-        for region in module.regions:
-            if region.kind == "import":
-                continue
-            offsets = module.of_text(region, _called)
-            if others is not None:
-                offsets = (*offsets, *_offsets(module.region_text(region), others))
-            if offsets:
-                lines = sorted({region.line + offset for offset in offsets})
-                for statement in module.read(region):
-                    if _is_on(statement, lines):
-                        yield from self._in(statement, Host(module, ()), lines)
+    def regions(self, module: Module) -> Iterator[Region]:
+        """The regions of a module that can hold a fact, in order."""
+        return (region for region in module.regions if region.kind != "import" and self._lines(module, region))
+
+    def facts(self, module: Module, only: Region | None = None) -> Iterator[Fact]:
+        """All of them, or those in one region."""
+        for region in self.regions(module) if only is None else (only,):
+            lines = self._lines(module, region)
+            for statement in module.read(region):
+                if _is_on(statement, lines):
+                    yield from self._in(statement, Host(module, ()), lines)
+
+    def _lines(self, module: Module, region: Region) -> list[int]:
+        """The lines of a region that can hold a fact."""
+        offsets = module.of_text(region, _called)
+        names = self._aliases(module)
+        if names:
+            others = re.compile(rf"\b(?:{'|'.join(sorted(names))})\s*\(")
+            offsets = (*offsets, *_offsets(module.region_text(region), others))
+        return sorted({region.line + offset for offset in offsets})
+
+    def _aliases(self, module: Module) -> frozenset[str]:
+        if self._renaming[0] is not module:
+            self._renaming = module, _aliases(module)
+        return self._renaming[1]
 
     def _in(self, node: ir.Node, host: Host, lines: Sequence[int]) -> Iterator[Fact]:
         """The facts about a node and what is in it, as far as it stands on the ``lines`` that can hold any."""
@@ -162,7 +173,7 @@ class Launching:
         if isinstance(func, ir.Attribute):
             sought = func.attr in _SOUGHT
         else:
-            sought = isinstance(func, ir.Name) and (func.id in _SOUGHT or func.id in self._aliases)
+            sought = isinstance(func, ir.Name) and (func.id in _SOUGHT or func.id in self._aliases(host.module))
         return (self._project.external(host.module, func, host.scope) or "") if sought else ""
 
     # --- definitions ---

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -123,7 +123,7 @@ class _Run:
             found, uses = self._tapes()
             self._check()
             if may_launch(text):
-                found = [*found, *kernels.launches(self._project, self._module)]
+                found = [*found, *self._launches()]
             facts += wanted(found)
         if "@" in text:
             of_kernels = wanted(self._kernels(uses))
@@ -152,6 +152,23 @@ class _Run:
             self._memory.facts[key] = kept
             found += self._placed(kept.facts, kept.lines, closure)
         return found
+
+    # --- launches ---
+
+    def _launches(self) -> Iterator[Fact]:
+        for region in list(kernels.launching_regions(self._project, self._module)):
+            number = self.shape.index[region.line]
+            below = self.shape.below(number)
+            key = (self._around, self.shape.base, "launches", below.index(number), self.shape.faces(below, number))
+            kept = self._memory.facts.pop(key, None)
+            if kept is None:
+                self._check()
+                kept = _Kept(tuple(kernels.launches(self._project, self._module, region)), self._lines(below))
+                if not self._within(kept.facts, below):
+                    yield from kept.facts
+                    continue
+            self._memory.facts[key] = kept
+            yield from self._placed(kept.facts, kept.lines, below)
 
     # --- tapes ---
 

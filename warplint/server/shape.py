@@ -21,6 +21,8 @@ _HEADER = re.compile(r"(?:(?!^[ \t]*(?:async[ \t]+)?(?:def|class)\b).*\n)*", re.
 _CALLED = re.compile(r"([^\W\d]\w*)\s*\(")
 # What options of kernels are told from, wherever it stands (warplint.kernels.options).
 _OPTIONS = re.compile(r"set_module_options|\bconfig\.|enable_backward")
+#: How thread indices are asked for on one line.
+_UNPACKED = re.compile(r"[ \t]*\w+(?:[ \t]*,[ \t]*\w+)*[ \t]*=[ \t]*(?:\w+\.)*tid\(\)[ \t]*(?:#.*)?")
 # What is asked of the text of a whole file.
 _WHOLE = ("enable_vector_component_overwrites", "yield", "Tape")
 _OVERWRITES_SET = re.compile(r"\bconfig\.enable_vector_component_overwrites\s*=")
@@ -68,6 +70,7 @@ class Shape:
             for name in words.decorators & own if not self.is_kernel(number) else ():
                 self._attached.setdefault(name, []).append(number)
         self._mentioning: dict[str, list[int]] | None = None
+        self._below: dict[int, tuple[int, ...]] = {}
         self._closures = before._closures_that_hold(self) if before is not None else {}
         #: What all regions depend on.
         self.base = (
@@ -94,6 +97,29 @@ class Shape:
             start = {number} if self.is_kernel(number) else self._up(number)
             found = self._closures[number] = tuple(sorted(self._down(start)))
         return found
+
+    def below(self, number: int) -> tuple[int, ...]:
+        """A region and those that bind what it names, and what these name in their turn, in order."""
+        if self.is_kernel(number):
+            return self.closure(number)
+        found = self._below.get(number)
+        if found is None:
+            found = self._below[number] = tuple(sorted(self._down({number})))
+        return found
+
+    def faces(self, closure: Iterable[int], own: int) -> tuple[object, ...]:
+        """What a launch in the region ``own`` sees of some regions: of a kernel only how it is declared, and how many
+        thread indices it asks for."""
+        return tuple(
+            self._face(number) if number != own and self.is_kernel(number) else self.texts[number]
+            for number in closure
+        )
+
+    def _face(self, number: int) -> object:
+        text = self.texts[number]
+        body = text.find("):\n")
+        lines = [line for line in text[body:].split("\n") if "tid" in line]
+        return (text[:body], *lines) if body >= 0 and all(map(_UNPACKED.fullmatch, lines)) else text
 
     def _closures_that_hold(self, later: Shape) -> dict[int, tuple[int, ...]]:
         """The closures of kernels that are the same in a later version, where the same names are bound in the same
