@@ -111,8 +111,7 @@ class Shape:
         """What a launch in the region ``own`` sees of some regions: of a kernel only how it is declared, and how many
         thread indices it asks for."""
         return tuple(
-            self._face(number) if number != own and self.is_kernel(number) else self.texts[number]
-            for number in closure
+            self._face(number) if number != own and self.is_kernel(number) else self.texts[number] for number in closure
         )
 
     def _face(self, number: int) -> object:
