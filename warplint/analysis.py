@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warplint.ir.facts import Fact, Problem
+from warplint.ir.records import dataclass
 from warplint.processes import Workers
 from warplint.reach import Uses, merged, reaching
 from warplint.source.project import Inputs
@@ -109,7 +110,8 @@ def analyse_files(
 
 def _hosts(project: Project, modules: Mapping[Path, Module]) -> list[Path]:
     """The files that may have a part in tapes: they name Warp, or something of the project that leads to a tape."""
-    found = {path for path, module in modules.items() if _HOSTS.search(module.text)}
+    # Where nothing is called, nothing runs.
+    found = {path for path, module in modules.items() if "(" in module.text and _HOSTS.search(module.text)}
     others = [path for path in modules if path not in found]
     if others and any("Tape" in module.text for module in modules.values()):
         from warplint import tapes

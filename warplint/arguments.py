@@ -6,10 +6,10 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from warplint import __version__
+from warplint.ir.records import dataclass
 from warplint.settings.keys import DEVICE, FAIL_ON, REACHES, SEVERITIES, VERSION
 from warplint.settings.options import COLORS, OUTPUT_FORMATS, STDIN, AuditOptions, Color, Options, Selectors
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from warplint import __version__
@@ -13,6 +13,7 @@ from warplint.frontend import open_project
 from warplint.ir.audits import Audit, Entry, Judgement, Subject
 from warplint.ir.facts import Evidence, Fact, Finding, Reach
 from warplint.ir.programs import DefinitionRef, KernelProgram
+from warplint.ir.records import dataclass
 from warplint.ir.spans import Location, displayed
 from warplint.pipeline import import_roots
 from warplint.probe import NoDevice, ProbeOptions

@@ -7,7 +7,6 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from warplint import __version__
 from warplint.analysis import FileAnalysis, analyse_files
 from warplint.frontend import open_project
 from warplint.ir.facts import Fact, Finding, Problem, at_least
+from warplint.ir.records import dataclass
 from warplint.ir.spans import displayed, file_and_cell
 from warplint.processes import available_cpus
 from warplint.proving import Progress, common_folder, evidence_of, wants_fixes, with_fixes

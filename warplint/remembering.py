@@ -16,15 +16,15 @@ import os
 import pathlib
 import pickle
 import sys
-import tempfile
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, is_dataclass, replace
+from dataclasses import is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from warplint import __version__
 from warplint.analysis import FileAnalysis
+from warplint.ir.records import dataclass
 from warplint.ir.runs import HostRun
 from warplint.source.files import state_of
 from warplint.source.project import Inputs
@@ -135,6 +135,8 @@ class Memory:
         data = pickle.dumps(run, protocol=5)
         if len(data) > _MOST_BYTES:
             return
+        import tempfile
+
         self._folder.mkdir(parents=True, exist_ok=True)
         descriptor, name = tempfile.mkstemp(dir=self._folder, prefix=".new-")
         try:

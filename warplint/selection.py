@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from warplint.ir.facts import Fact, Finding, Problem, Severity
+from warplint.ir.records import dataclass
 from warplint.ir.spans import displayed
 from warplint.settings.configuration import DEFAULTS, Configuration, Configurations, line_naming
 from warplint.settings.options import Selectors

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warplint.ir.facts import Fact, Finding, Label
+from warplint.ir.records import dataclass
 from warplint.ir.spans import Location
 from warplint.source.comments import HINT, HINT_ANY, KINDS, Comments, Directive, read_comments
 

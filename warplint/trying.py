@@ -6,13 +6,13 @@ import json
 import re
 import tempfile
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from warplint.catalogue.loading import load_catalogue
 from warplint.catalogue.rule import Rule
 from warplint.catalogue.versions import VersionRange
 from warplint.ir.facts import Finding, Problem
+from warplint.ir.records import dataclass
 from warplint.ir.spans import displayed
 from warplint.pipeline import run
 from warplint.report.model import evidence_line

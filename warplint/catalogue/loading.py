@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from warplint.catalogue.places import built_in_folder
@@ -12,6 +11,7 @@ from warplint.catalogue.rule import Rule
 from warplint.catalogue.validating import build_rule
 from warplint.ir.facts import Problem
 from warplint.ir.kinds import KINDS
+from warplint.ir.records import dataclass
 from warplint.ir.spans import displayed
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Literal, Union, get_args
 
 from warplint.catalogue.versions import VersionRange
 from warplint.ir.facts import Confidence, Severity
 from warplint.ir.programs import Check
+from warplint.ir.records import dataclass
 
 # Of no numbers, and so newer than all: see ``VersionRange``.
 _NEWEST = "newest"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import operator
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from warplint.catalogue.rule import FAMILIES, Rule
+from warplint.ir.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +97,8 @@ def _matches(word: str, rules: tuple[Rule, ...]) -> dict[str, int]:
         found = {rule.id: _PREFIX + len(code) for rule in rules if rule.id.startswith(code)}
         if found:
             return found
+    import difflib
+
     known = [*(rule.id for rule in rules), *(rule.name for rule in rules), *FAMILIES.values()]
     close = difflib.get_close_matches(code, known) or difflib.get_close_matches(name, known, n=1)
     # Of codes that are equally close, the one that differs in the fewest places.

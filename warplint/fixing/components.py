@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from warplint.fixing.places import CLOSED, Place, Plan
 from warplint.ir import syntax as ir
+from warplint.ir.records import dataclass
 from warplint.ir.spans import Span
 
 _LETTERS = "xyzw"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from warplint.fixing.places import CLOSED, Place, Plan
 from warplint.ir import syntax as ir
 from warplint.ir.fixes import Edit
+from warplint.ir.records import dataclass
 from warplint.ir.spans import Location, Span, displayed
 from warplint.source.project import Definition, Module
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from warplint.ir import syntax as ir
 from warplint.ir.facts import Finding
 from warplint.ir.fixes import Edit
+from warplint.ir.records import dataclass
 from warplint.ir.spans import Location, Span
 from warplint.source.project import Module, Scope
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from warplint.fixing.places import Place, Plan
 from warplint.ir import syntax as ir
+from warplint.ir.records import dataclass
 from warplint.ir.spans import Span
 
 #: What makes an array with memory of its own, and how many of its arguments come before the device.

@@ -6,11 +6,12 @@ import difflib
 import io
 import tokenize
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from warplint.ir.facts import Finding, Problem
 from warplint.ir.fixes import Edit
+from warplint.ir.records import dataclass
 from warplint.ir.spans import displayed
 from warplint.source.edits import apart, edited, encoding_of, replace_file
 from warplint.source.text import check_syntax, decode, read_bytes

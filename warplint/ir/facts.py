@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from warplint.ir.fixes import Fix
 from warplint.ir.programs import Check, DefinitionRef, Program
+from warplint.ir.records import dataclass
 from warplint.ir.spans import Location
 
 Severity = Literal["error", "warning", "info"]

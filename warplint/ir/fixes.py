@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from warplint.ir.records import dataclass
 from warplint.ir.spans import Location
 
 Applicability = Literal["safe", "unsafe"]

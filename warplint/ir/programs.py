@@ -12,10 +12,11 @@ source text (see ``warplint.probe``). Everything is plain data and can be pickle
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Literal, Union
 
+from warplint.ir.records import dataclass
 from warplint.ir.spans import Location
 
 

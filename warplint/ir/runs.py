@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from warplint.ir.effects import EffectSummary, KernelUse
 from warplint.ir.facts import Fact
+from warplint.ir.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

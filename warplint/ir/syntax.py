@@ -8,21 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Union
+from typing import Union
 
+from warplint.ir.records import dataclass
 from warplint.ir.spans import Span
-
-if TYPE_CHECKING:
-    from dataclasses import dataclass
-else:
-
-    def dataclass(**_options: Any) -> Any:
-        """The nodes are frozen for the type checker only.
-
-        A class that is frozen at run time sets each field through ``object.__setattr__``, which would be a third of
-        the time that reading takes.
-        """
-        return dataclasses.dataclass(slots=True, unsafe_hash=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -455,6 +444,25 @@ Stmt = Union[
     FunctionDef,
     ClassDef,
     TypeAlias,
+]
+
+#: What binds a name.
+Binder = Union[
+    FunctionDef,
+    ClassDef,
+    Import,
+    ImportFrom,
+    Assign,
+    AnnAssign,
+    AugAssign,
+    For,
+    With,
+    Try,
+    Match,
+    Delete,
+    Global,
+    TypeAlias,
+    Parameter,
 ]
 
 

@@ -8,8 +8,8 @@ An adjoint does something only for operands that are varied, in operations whose
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
+from warplint.ir.records import dataclass
 from warplint.kernels import builtins
 from warplint.kernels.invariance import Invariance
 from warplint.kernels.knowledge import Knowledge

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from warplint.ir.records import dataclass
 from warplint.ir.spans import Span
 from warplint.kernels.losses import Lost, written
 from warplint.kernels.statements import Statements

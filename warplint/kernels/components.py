@@ -7,8 +7,8 @@ it. What the component held before then gets that gradient too.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from warplint.ir.records import dataclass
 from warplint.kernels.activity import Activity
 from warplint.kernels.invariance import Invariance
 from warplint.kernels.layout import flat, overlap

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from warplint.ir import syntax as ir
+from warplint.ir.records import dataclass
 from warplint.ir.spans import Span
 from warplint.kernels.callers import Callers
 from warplint.kernels.execute import execute

@@ -8,9 +8,9 @@ of the kernel calls adjoints with empty bodies.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from warplint.ir import syntax as ir
+from warplint.ir.records import dataclass
 from warplint.kernels import activity
 from warplint.kernels.activity import Activity
 from warplint.kernels.knowledge import Knowledge

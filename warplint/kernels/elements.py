@@ -7,8 +7,9 @@ threads runs over all of them. Whatever else there is (indices read from arrays,
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from warplint.ir.records import dataclass
 from warplint.kernels.invariance import Invariance
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.layout import integer

@@ -9,8 +9,8 @@ selection is the finding (``unselected``).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from warplint.ir.records import dataclass
 from warplint.kernels.activity import Activity, receives
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.numeric import Atom, Number, Place

@@ -11,12 +11,12 @@ import bisect
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from warplint.ir import syntax as ir
 from warplint.ir.facts import Fact, Label
 from warplint.ir.programs import DefinitionRef, KernelProgram
+from warplint.ir.records import dataclass
 from warplint.ir.spans import Location, Span
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.refusals import differ, spelled

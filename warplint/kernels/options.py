@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from warplint.ir import syntax as ir
+from warplint.ir.records import dataclass
 from warplint.kernels.constants import Constants
 from warplint.source.project import UNKNOWN, Definition, Module, Project, Scope, blocks
 from warplint.source.regions import Region

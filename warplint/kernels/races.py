@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from warplint.ir.records import dataclass
 from warplint.ir.spans import Span
 from warplint.kernels.trace import Operation, Trace, Write
 

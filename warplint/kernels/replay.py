@@ -8,9 +8,9 @@ none; an array that a func adds to is added to twice.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from warplint.ir.effects import Path
+from warplint.ir.records import dataclass
 from warplint.kernels import activity
 from warplint.kernels.activity import Activity
 from warplint.kernels.knowledge import Knowledge

@@ -8,8 +8,8 @@ other one.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from warplint.ir.records import dataclass
 from warplint.ir.spans import Span
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.numeric import Evaluator, Place

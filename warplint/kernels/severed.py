@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from warplint.ir import syntax as ir
+from warplint.ir.records import dataclass
 from warplint.kernels import activity, builtins
 from warplint.kernels.activity import Activity
 from warplint.kernels.knowledge import Knowledge

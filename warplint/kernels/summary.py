@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from warplint.ir.effects import Effect, Path, Rows
+from warplint.ir.records import dataclass
 from warplint.kernels.trace import Trace
 from warplint.kernels.types import Type
 

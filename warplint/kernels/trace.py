@@ -42,9 +42,10 @@ jump           heads, values               ``break``, ``continue``, ``return`` i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, Union
 
+from warplint.ir.records import dataclass
 from warplint.ir.spans import Span
 from warplint.kernels.types import Type
 from warplint.source.project import Definition

@@ -7,10 +7,11 @@ type it is, where that is certain, and takes no part in comparisons.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 
 from warplint.ir import syntax as ir
+from warplint.ir.records import dataclass
 from warplint.source.project import Definition, External, Module, ParameterRef, Project, Scope, Value
 
 

@@ -5,8 +5,9 @@ No gradient comes to what is stored there, so it may read values that are gone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from warplint.ir.records import dataclass
 from warplint.kernels.elements import Access, Array, Elements
 from warplint.kernels.losses import EFFECTS
 from warplint.kernels.trace import Operation, Trace, Write

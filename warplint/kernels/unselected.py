@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
 
+from warplint.ir.records import dataclass
 from warplint.ir.spans import Location
 from warplint.kernels.activity import Activity
 from warplint.kernels.knowledge import Knowledge

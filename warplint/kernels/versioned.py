@@ -13,8 +13,8 @@ The newest versions refuse or differentiate all of that, so that nothing is look
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from warplint.ir.records import dataclass
 from warplint.ir.spans import Span
 from warplint.kernels.activity import Activity
 from warplint.kernels.elements import Elements

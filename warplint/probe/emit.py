@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from warplint.ir.facts import Finding
+from warplint.ir.records import dataclass
 from warplint.ir.spans import displayed
 from warplint.probe.jobs import Writing
 from warplint.probe.options import ProbeOptions

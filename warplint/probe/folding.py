@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from warplint.ir import syntax as ir
+from warplint.ir.records import dataclass
 from warplint.probe import factories
 from warplint.source.project import Definition, External, Module, ParameterRef, Project, Scope, Value
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from warplint.ir.facts import Finding
 from warplint.ir.programs import Check, DefinitionRef, KernelProgram, TapeProgram
+from warplint.ir.records import dataclass
 from warplint.ir.spans import Location
 from warplint.probe.options import ProbeOptions
 from warplint.probe.slices import Refused, Slice, Slicer

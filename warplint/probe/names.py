@@ -7,10 +7,11 @@ import builtins
 import functools
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from warplint.ir import syntax as ir
 from warplint.ir.programs import DefinitionRef
+from warplint.ir.records import dataclass
 from warplint.ir.spans import Span
 from warplint.probe import factories, wishes
 from warplint.probe.allowed import ENUMS, IMPORTABLE, may_call, may_read

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from warplint.ir import syntax as ir
+from warplint.ir.records import dataclass
 from warplint.ir.spans import Span
 
 #: What the counting twin prints where the flagged place number N is reached, as ``~reached N~``; the worker counts it.

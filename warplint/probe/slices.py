@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from warplint.ir import syntax as ir
 from warplint.ir.programs import DefinitionRef
+from warplint.ir.records import dataclass
 from warplint.ir.spans import Location, Span
 from warplint.probe import wishes
 from warplint.probe.allowed import ENUMS, PLAIN_BASES

@@ -12,13 +12,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from warplint import __version__
 from warplint.ir.facts import Verdict
+from warplint.ir.records import dataclass
 from warplint.probe.jobs import Job
 from warplint.probe.options import ProbeOptions
 from warplint.source.files import default_cache

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from warplint.ir.audits import Subject
 from warplint.ir.facts import Evidence
 from warplint.ir.programs import DefinitionRef
+from warplint.ir.records import dataclass
 from warplint.ir.spans import Location
 from warplint.probe.jobs import Job, admitted
 from warplint.probe.options import ProbeOptions

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from warplint.catalogue.rule import Rule
+from warplint.ir.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

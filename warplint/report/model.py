@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from warplint.catalogue.rule import Rule
 from warplint.ir.facts import Finding, Problem
+from warplint.ir.records import dataclass
 from warplint.ir.spans import displayed
 
 #: The lines of a file that was linted, without newlines.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from warplint.ir.facts import Label, Severity
+from warplint.ir.records import dataclass
 from warplint.ir.spans import Location, displayed
 from warplint.report.model import Lines
 from warplint.report.style import Style

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from warplint.ir.facts import Severity, Verdict
+from warplint.ir.records import dataclass
 from warplint.ir.spans import file_and_cell
 
 _RESET = "\x1b[0m"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from warplint.ir.records import dataclass
 from warplint.ir.spans import Location, file_and_cell
 from warplint.source.notebooks import RELEVANT, Notebook, composed
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from warplint.catalogue.rule import Rule
 from warplint.catalogue.selecting import UnknownSelector
 from warplint.frontend import open_project
 from warplint.ir.facts import Finding, Problem, at_least
+from warplint.ir.records import dataclass
 from warplint.ir.spans import Location, Span, file_and_cell
 from warplint.pipeline import import_roots, unsuppressed
 from warplint.report.lsp import uri

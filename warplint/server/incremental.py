@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,6 +12,7 @@ from warplint.analysis import FileAnalysis, Linted, Wanted, kernel_facts, may_la
 from warplint.ir.effects import EffectSummary
 from warplint.ir.facts import Fact
 from warplint.ir.places import locations
+from warplint.ir.records import dataclass
 from warplint.reach import Uses, reaching
 from warplint.server.moving import moved
 from warplint.server.shape import Shape, Words

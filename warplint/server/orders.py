@@ -6,12 +6,13 @@ import asyncio
 import json
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from warplint.ir.facts import Evidence
 from warplint.ir.fixes import Edit, Fix
+from warplint.ir.records import dataclass
 from warplint.ir.spans import Location, Span
 
 # A run that takes longer than this is ended. A single probe has a limit of its own.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from lsprotocol import types
 from warplint.fixing import offered
 from warplint.ir.facts import Evidence, Finding
 from warplint.ir.fixes import Fix
+from warplint.ir.records import dataclass
 from warplint.ir.spans import Location, Span
 from warplint.server.checking import Checked
 from warplint.server.documents import Document

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from warplint.hosts import head_of_kernel
+from warplint.ir.records import dataclass
 from warplint.kernels.options import is_decorated
 from warplint.source.bindings import binders
 from warplint.source.project import Module

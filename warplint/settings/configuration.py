@@ -7,16 +7,16 @@ says so with ``extend``.
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from warplint.ir.facts import Problem
+from warplint.ir.records import dataclass
 from warplint.ir.spans import displayed
 from warplint.settings.ignores import IgnoreFile, parse_patterns
 from warplint.settings.keys import KEYS, Value
@@ -260,13 +260,15 @@ class Configurations:
 
     def _look_for_slips(self, path: Path, text: bytes) -> None:
         """Complain about a table that is nearly named as ours: it would have no effect, silently."""
+        from difflib import SequenceMatcher
+
         for match in re.finditer(_TOOLS, text):
             line = text.count(b"\n", 0, match.start(match.lastindex or 0)) + 1
             name = (match[1] or match[2]).decode()
             if match[2] is not None and name.lower() == "warplint":
                 self._complain(path, f"`[{name}]` has no effect; write `[tool.warplint]`", line)
                 return
-            if difflib.SequenceMatcher(None, name.lower(), "warplint").ratio() >= _SLIP:
+            if SequenceMatcher(None, name.lower(), "warplint").ratio() >= _SLIP:
                 head = "tool." if match[1] is not None else ""
                 self._complain(path, f"`{head}{name}` has no effect; did you mean `[tool.warplint]`?", line)
                 return
@@ -337,6 +339,8 @@ def line_naming(path: Path, word: str) -> int | None:
 
 def suggestion(word: str, known: Iterable[str]) -> str:
     """What to write instead of the unknown ``word``: ``did you mean `x`?``, or the list of what is known."""
+    import difflib
+
     known = list(known)
     close = difflib.get_close_matches(word.lower().replace("_", "-"), known, n=1)
     if close:

@@ -6,10 +6,10 @@ import errno
 import os
 import stat
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from warplint.ir.facts import Problem
+from warplint.ir.records import dataclass
 from warplint.ir.spans import displayed
 from warplint.settings.configuration import Configurations
 from warplint.settings.ignores import (

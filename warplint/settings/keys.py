@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Union
+
+from warplint.ir.records import dataclass
 
 Value = Union[bool, str, tuple[str, ...], Mapping[str, str], Mapping[str, tuple[str, ...]]]
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, get_args
+
+from warplint.ir.records import dataclass
 
 OutputFormat = Literal[
     "full", "concise", "json", "jsonl", "sarif", "github", "gitlab", "junit", "lsp", "markdown", "html"

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from warplint.ir.records import dataclass
 from warplint.ir.spans import displayed
 from warplint.settings.configuration import Configuration
 from warplint.settings.installed import active_environment, is_tool_environment, warp_among, warp_beside

@@ -3,28 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Union
+from typing import TypeAlias
 
 from warplint.ir import syntax as ir
 
 #: A statement (or parameter) that binds a name.
-Binder = Union[
-    ir.FunctionDef,
-    ir.ClassDef,
-    ir.Import,
-    ir.ImportFrom,
-    ir.Assign,
-    ir.AnnAssign,
-    ir.AugAssign,
-    ir.For,
-    ir.With,
-    ir.Try,
-    ir.Match,
-    ir.Delete,
-    ir.Global,
-    ir.TypeAlias,
-    ir.Parameter,
-]
+Binder: TypeAlias = "ir.Binder"
 
 
 def target_names(target: ir.Expr) -> Iterator[str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import io
 import re
 import tokenize
-from dataclasses import dataclass
 from typing import Literal
 
+from warplint.ir.records import dataclass
 from warplint.ir.spans import Span
 
 Kind = Literal["ignore", "ignore-file", "disable", "enable", "noqa"]

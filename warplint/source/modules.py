@@ -5,12 +5,12 @@ from __future__ import annotations
 import bisect
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, Union, cast
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
 from warplint.ir import syntax as ir
+from warplint.ir.records import dataclass
 from warplint.source.bindings import Binder, binders
 from warplint.source.regions import Region
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 
 #: The functions and classes around a place, outermost first.
-Scope = tuple[Union[ir.FunctionDef, ir.ClassDef], ...]
+Scope: TypeAlias = "tuple[ir.FunctionDef | ir.ClassDef, ...]"
 
 # `global` inside a function lets it bind names of the module.
 _GLOBAL = re.compile(r"(?:[^\n]*?[;:])??[ \t\f]*global[ \t]+(?P<names>\w+(?:[ \t]*,[ \t]*\w+)*)")

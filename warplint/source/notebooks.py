@@ -8,11 +8,12 @@ import json
 import re
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
 from warplint.ir.facts import Finding, Problem
+from warplint.ir.records import dataclass
 from warplint.ir.spans import Location, Span, cell_path
 
 #: Most notebooks are about something else.

@@ -8,12 +8,12 @@ import math
 import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Union
+from typing import Final, TypeAlias, Union
 
 from warplint.ir import syntax as ir
 from warplint.ir.facts import Problem
+from warplint.ir.records import dataclass
 from warplint.source.bindings import Binder, bound_names
 from warplint.source.modules import Definition, Module, Scope, blocks
 from warplint.source.regions import Region, RegionKind, changed_piece, group, grouped, split, split_again
@@ -38,7 +38,7 @@ __all__ = [
 
 #: Turns the text of a region, whose first line has the given number, into statements.
 #: Raises SyntaxError for text that does not parse and RecursionError for code that is nested too deeply.
-Reader = Callable[[str, int], tuple[ir.Stmt, ...]]
+Reader: TypeAlias = "Callable[[str, int], tuple[ir.Stmt, ...]]"
 
 
 @dataclass(frozen=True, slots=True)

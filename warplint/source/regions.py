@@ -8,14 +8,16 @@ tells whether the split is right; where it is not, the whole file is read and sp
 from __future__ import annotations
 
 import re
-import symtable
 import unicodedata
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from warplint.ir import syntax as ir
+from warplint.ir.records import dataclass
+
+if TYPE_CHECKING:
+    import symtable
 
 RegionKind = Literal["def", "class", "import", "assign", "other"]
 
@@ -109,6 +111,8 @@ def split_again(text: str, before: str, regions: Sequence[Region]) -> tuple[Regi
     future = _future(text, found)
     if future is None:
         return None
+    import symtable
+
     shift = future.count("\n")
     for region in found:
         if (region.kind, region.names, _trimmed(text, region)) in known:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import codecs
 import io
 import stat
-import symtable
 import tokenize
 import warnings
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from warplint.ir.facts import Problem
+
+if TYPE_CHECKING:
+    import symtable
 
 #: Files larger than this are reported and not read: nobody writes a kernel there by hand.
 MAX_BYTES = 4_000_000
@@ -88,6 +91,8 @@ def _line_of(data: bytes, offset: int) -> int:
 
 def check_syntax(path: Path, text: str) -> symtable.SymbolTable | Problem:
     """The symbol table of ``text``: the cheapest way to have Python itself check a whole file."""
+    import symtable
+
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

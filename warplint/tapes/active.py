@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Union
 
+from warplint.ir.records import dataclass
 from warplint.tapes.dtypes import is_whole
 from warplint.tapes.recorded import Operation, Sweep, carried, overwritten
 from warplint.tapes.trace import Copied, GradientRead, Launched, Trace

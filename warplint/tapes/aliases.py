@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Union
 
+from warplint.ir.records import dataclass
 from warplint.tapes.trace import Context
 from warplint.tapes.values import ArrayValue, DictValue, Instance, ListValue, Storage, Value
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from warplint.ir import syntax as ir
 from warplint.ir.programs import DefinitionRef
+from warplint.ir.records import dataclass
 from warplint.ir.spans import Location
 from warplint.tapes import arrays, hostdata
 from warplint.tapes.dtypes import component_shape, dtype_name, shape_of

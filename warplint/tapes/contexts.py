@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from warplint.ir.records import dataclass
 from warplint.ir.spans import Location
 from warplint.tapes import members
 from warplint.tapes.values import (

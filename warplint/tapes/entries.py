@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from warplint.ir import syntax as ir
+from warplint.ir.records import dataclass
 from warplint.ir.spans import Location, Span
 from warplint.source.project import Definition, Module, Project
 from warplint.tapes import calls, hostdata, members, tapes

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from warplint.ir.records import dataclass
 from warplint.ir.spans import Location
 from warplint.tapes import sequences, vocabulary
 from warplint.tapes.dtypes import shape_of

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from warplint.ir.records import dataclass
 from warplint.tapes.dtypes import is_whole
 from warplint.tapes.recorded import Sweep
 from warplint.tapes.trace import Context, Launched

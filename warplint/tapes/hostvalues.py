@@ -7,9 +7,10 @@ a probe can compute it again from what they hold in its run.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from warplint.ir import programs as ir
+from warplint.ir.records import dataclass
 from warplint.tapes.recorded import written
 from warplint.tapes.trace import Copied, Filled, Launched, Record
 from warplint.tapes.values import ArrayValue, ListValue, Unknown

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal, Union
 
 from warplint.ir.effects import EffectSummary
 from warplint.ir.facts import Fact, Label
 from warplint.ir.programs import TapeProgram
+from warplint.ir.records import dataclass
 from warplint.ir.spans import Location
 from warplint.tapes import copies, duplicates, programs
 from warplint.tapes.active import Activity, Edge, Origins

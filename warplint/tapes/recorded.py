@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from warplint.ir.records import dataclass
 from warplint.tapes.trace import (
     BackwardRun,
     Copied,

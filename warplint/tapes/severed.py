@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from warplint.ir.facts import Fact, Label
+from warplint.ir.records import dataclass
 from warplint.ir.spans import Location
 from warplint.tapes import programs
 from warplint.tapes.dtypes import is_whole

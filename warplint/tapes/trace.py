@@ -7,11 +7,12 @@ and loops around each place, and what each launch does to each array. ``warplint
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, NamedTuple, Union
 
 from warplint.ir.effects import EffectSummary
 from warplint.ir.programs import DefinitionRef
+from warplint.ir.records import dataclass
 from warplint.ir.spans import Location
 from warplint.tapes.values import ArrayValue, Storage, Unknown, Value
 

@@ -8,11 +8,12 @@ themselves. Everything else is one of the classes below. Objects have identity: 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Union
 
 from warplint.ir import syntax as ir
 from warplint.ir.programs import DefinitionRef
+from warplint.ir.records import dataclass
 from warplint.ir.spans import Location
 from warplint.source.project import Definition, Module
 

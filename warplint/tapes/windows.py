@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from warplint.ir.facts import Fact, Label
+from warplint.ir.records import dataclass
 from warplint.tapes import programs
 from warplint.tapes.recorded import Operation, Sweep, edges, overwritten, written
 from warplint.tapes.stories import called_from, launch_name, name_of, plain_name

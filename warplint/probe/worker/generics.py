@@ -10,11 +10,11 @@ from __future__ import annotations
 import ast
 import heapq
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import warp as wp
 
+from warplint.ir.records import dataclass
 from warplint.probe.worker.compat import types
 from warplint.probe.worker.inputs import Choice, choices
 from warplint.probe.worker.shapes import SCALAR, Kind, Shapes, Term

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 import warp as wp
 
+from warplint.ir.records import dataclass
 from warplint.probe.worker.compat import array_class, types
 from warplint.probe.worker.extents import RATIOS, Extents
 from warplint.probe.worker.handles import Unsupported, group_roots, make_handle, make_texture, texture_rank

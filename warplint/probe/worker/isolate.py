@@ -12,9 +12,10 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from warplint.ir.records import dataclass
 
 PR_SET_PDEATHSIG = 1
 

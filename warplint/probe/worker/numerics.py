@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
+
+from warplint.ir.records import dataclass
 
 #: Step sizes, relative to the size of the number that is varied: halved from the first.
 _FIRST_STEP = 0.06

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import warp as wp
 
+from warplint.ir.records import dataclass
 from warplint.probe.worker.compat import types
 
 #: ``("scalar", 0, 0)``, ``("vector", n, 0)``, ``("matrix", rows, columns)``, ``("quat", 4, 0)`` or ``("transform", 7,

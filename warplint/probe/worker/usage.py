@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, TypeGuard
 
 import warp as wp
 
+from warplint.ir.records import dataclass
 from warplint.probe.worker.compat import types
 from warplint.probe.worker.extents import Top, combined, folded
 
