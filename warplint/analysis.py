@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warplint.ir.facts import Fact, Problem
-from warplint.ir.records import dataclass
 from warplint.processes import Workers
 from warplint.reach import Uses, merged, reaching
+from warplint.records import dataclass
 from warplint.source.project import Inputs
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 from warplint import __version__
-from warplint.ir.records import dataclass
+from warplint.records import dataclass
 from warplint.settings.keys import DEVICE, FAIL_ON, REACHES, SEVERITIES, VERSION
 from warplint.settings.options import COLORS, OUTPUT_FORMATS, STDIN, AuditOptions, Color, Options, Selectors
 

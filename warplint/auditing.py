@@ -13,7 +13,6 @@ from warplint.frontend import open_project
 from warplint.ir.audits import Audit, Entry, Judgement, Subject
 from warplint.ir.facts import Evidence, Fact, Finding, Reach
 from warplint.ir.programs import DefinitionRef, KernelProgram
-from warplint.ir.records import dataclass
 from warplint.ir.spans import Location, displayed
 from warplint.pipeline import import_roots
 from warplint.probe import NoDevice, ProbeOptions
@@ -21,6 +20,7 @@ from warplint.probe.whole import Asked, Seen, probe_whole
 from warplint.processes import available_cpus
 from warplint.proving import DeviceUnusable, common_folder, permissions
 from warplint.reach import reaching
+from warplint.records import dataclass
 from warplint.selection import RuleSelection
 from warplint.settings.configuration import Configurations
 from warplint.settings.discovery import discover

@@ -15,10 +15,10 @@ from warplint import __version__
 from warplint.analysis import FileAnalysis, analyse_files
 from warplint.frontend import open_project
 from warplint.ir.facts import Fact, Finding, Problem, at_least
-from warplint.ir.records import dataclass
 from warplint.ir.spans import displayed, file_and_cell
 from warplint.processes import available_cpus
 from warplint.proving import Progress, common_folder, evidence_of, wants_fixes, with_fixes
+from warplint.records import dataclass
 from warplint.remembering import Memory
 from warplint.report.model import Report
 from warplint.selection import RuleSelection, in_order

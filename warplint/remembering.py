@@ -24,8 +24,8 @@ from typing import Any
 
 from warplint import __version__
 from warplint.analysis import FileAnalysis
-from warplint.ir.records import dataclass
 from warplint.ir.runs import HostRun
+from warplint.records import dataclass
 from warplint.source.files import state_of
 from warplint.source.project import Inputs
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from warplint.ir.facts import Fact, Finding, Problem, Severity
-from warplint.ir.records import dataclass
 from warplint.ir.spans import displayed
+from warplint.records import dataclass
 from warplint.settings.configuration import DEFAULTS, Configuration, Configurations, line_naming
 from warplint.settings.options import Selectors
 from warplint.settings.warp import WarpVersion, WarpVersions, series

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warplint.ir.facts import Fact, Finding, Label
-from warplint.ir.records import dataclass
 from warplint.ir.spans import Location
+from warplint.records import dataclass
 from warplint.source.comments import HINT, HINT_ANY, KINDS, Comments, Directive, read_comments
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from warplint.catalogue.loading import load_catalogue
 from warplint.catalogue.rule import Rule
 from warplint.catalogue.versions import VersionRange
 from warplint.ir.facts import Finding, Problem
-from warplint.ir.records import dataclass
 from warplint.ir.spans import displayed
 from warplint.pipeline import run
+from warplint.records import dataclass
 from warplint.report.model import evidence_line
 from warplint.settings.options import Options
 from warplint.settings.warp import installed_warp

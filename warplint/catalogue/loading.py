@@ -11,8 +11,8 @@ from warplint.catalogue.rule import Rule
 from warplint.catalogue.validating import build_rule
 from warplint.ir.facts import Problem
 from warplint.ir.kinds import KINDS
-from warplint.ir.records import dataclass
 from warplint.ir.spans import displayed
+from warplint.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

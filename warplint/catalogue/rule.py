@@ -10,7 +10,7 @@ from typing import Literal, Union, get_args
 from warplint.catalogue.versions import VersionRange
 from warplint.ir.facts import Confidence, Severity
 from warplint.ir.programs import Check
-from warplint.ir.records import dataclass
+from warplint.records import dataclass
 
 # Of no numbers, and so newer than all: see ``VersionRange``.
 _NEWEST = "newest"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 
 from warplint.catalogue.rule import FAMILIES, Rule
-from warplint.ir.records import dataclass
+from warplint.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

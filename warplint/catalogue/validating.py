@@ -31,7 +31,7 @@ from warplint.catalogue.rule import (
 from warplint.catalogue.versions import VersionRange
 from warplint.ir.facts import Confidence, Severity
 from warplint.ir.kinds import KINDS
-from warplint.ir.records import dataclass
+from warplint.records import dataclass
 
 ID = re.compile(r"[A-Z]{2,12}[0-9]{3}")
 KEBAB = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")

@@ -6,7 +6,7 @@ import operator
 import re
 from collections.abc import Callable
 
-from warplint.ir.records import dataclass
+from warplint.records import dataclass
 
 _CLAUSE = re.compile(r"(>=|<=|==|!=|>|<)\s*(\d+(?:\.\d+)*)")
 _OPERATORS: dict[str, Callable[[tuple[int, ...], tuple[int, ...]], bool]] = {

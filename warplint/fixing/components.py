@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from warplint.fixing.places import CLOSED, Place, Plan
 from warplint.ir import syntax as ir
-from warplint.ir.records import dataclass
 from warplint.ir.spans import Span
+from warplint.records import dataclass
 
 _LETTERS = "xyzw"
 

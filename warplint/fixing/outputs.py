@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from warplint.fixing.places import CLOSED, Place, Plan
 from warplint.ir import syntax as ir
 from warplint.ir.fixes import Edit
-from warplint.ir.records import dataclass
 from warplint.ir.spans import Location, Span, displayed
+from warplint.records import dataclass
 from warplint.source.project import Definition, Module
 
 #: More places than this are not listed.

@@ -8,8 +8,8 @@ from pathlib import Path
 from warplint.ir import syntax as ir
 from warplint.ir.facts import Finding
 from warplint.ir.fixes import Edit
-from warplint.ir.records import dataclass
 from warplint.ir.spans import Location, Span
+from warplint.records import dataclass
 from warplint.source.project import Module, Scope
 
 #: What needs no brackets as the operand of an operator.

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 
 from warplint.fixing.places import Place, Plan
 from warplint.ir import syntax as ir
-from warplint.ir.records import dataclass
 from warplint.ir.spans import Span
+from warplint.records import dataclass
 
 #: What makes an array with memory of its own, and how many of its arguments come before the device.
 _FRESH = {"zeros": 2, "empty": 2, "ones": 2, "full": 3, "array": 2, "from_numpy": 2}

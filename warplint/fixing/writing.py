@@ -11,8 +11,8 @@ from pathlib import Path
 
 from warplint.ir.facts import Finding, Problem
 from warplint.ir.fixes import Edit
-from warplint.ir.records import dataclass
 from warplint.ir.spans import displayed
+from warplint.records import dataclass
 from warplint.source.edits import apart, edited, encoding_of, replace_file
 from warplint.source.text import check_syntax, decode, read_bytes
 

@@ -8,8 +8,8 @@ from typing import Literal
 
 from warplint.ir.facts import Finding, Problem, Reach
 from warplint.ir.programs import DefinitionRef
-from warplint.ir.records import dataclass
 from warplint.ir.spans import Location
+from warplint.records import dataclass
 
 Role = Literal["kernel", "func"]
 #: ``ok``: the adjoint agrees with finite differences. ``wrong``: it does not. ``undecided``: nobody knows yet.

@@ -6,7 +6,7 @@ how kernels are launched; kernel analysis reads that and never looks at host cod
 
 from __future__ import annotations
 
-from warplint.ir.records import dataclass
+from warplint.records import dataclass
 
 #: An argument, or a field inside a struct argument: ``("x",)``, ``("state", "q")``.
 Path = tuple[str, ...]

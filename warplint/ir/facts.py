@@ -8,8 +8,8 @@ from typing import Literal
 
 from warplint.ir.fixes import Fix
 from warplint.ir.programs import Check, DefinitionRef, Program
-from warplint.ir.records import dataclass
 from warplint.ir.spans import Location
+from warplint.records import dataclass
 
 Severity = Literal["error", "warning", "info"]
 Confidence = Literal["high", "medium", "low"]

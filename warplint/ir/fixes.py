@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from warplint.ir.records import dataclass
 from warplint.ir.spans import Location
+from warplint.records import dataclass
 
 Applicability = Literal["safe", "unsafe"]
 

@@ -16,8 +16,8 @@ from dataclasses import field
 from pathlib import Path
 from typing import Literal, Union
 
-from warplint.ir.records import dataclass
 from warplint.ir.spans import Location
+from warplint.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from warplint.ir.effects import EffectSummary, KernelUse
 from warplint.ir.facts import Fact
-from warplint.ir.records import dataclass
+from warplint.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Union
 
-from warplint.ir.records import dataclass
 from warplint.ir.spans import Span
+from warplint.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from warplint.ir.records import dataclass
 from warplint.kernels import builtins
 from warplint.kernels.invariance import Invariance
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.makeup import Makeup
 from warplint.kernels.trace import Jump, Operation, Trace
+from warplint.records import dataclass
 from warplint.source.project import Definition
 
 _SINKS = frozenset({"store", "accumulate", "atomic"})

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from warplint.ir.records import dataclass
 from warplint.ir.spans import Span
 from warplint.kernels.losses import Lost, written
 from warplint.kernels.statements import Statements
 from warplint.kernels.trace import Frame, Insert, Jump, Operation, Trace
 from warplint.kernels.words import spelled, use
+from warplint.records import dataclass
 
 #: Kinds of facts whose place is where the value is overwritten; all others stand where it is needed.
 _AT_OVERWRITING = frozenset({"array-overwritten", "tile-overwritten", "component-stored-after-read"})

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from warplint.ir.records import dataclass
 from warplint.kernels.activity import Activity
 from warplint.kernels.invariance import Invariance
 from warplint.kernels.layout import flat, overlap
 from warplint.kernels.losses import EFFECTS
 from warplint.kernels.trace import Component, Insert, Operation, Trace
+from warplint.records import dataclass
 
 #: Operations that use what they are given, though nothing uses them.
 _SINKS = EFFECTS | {"return", "call", "tile_store", "tile_atomic_add", "volume_store", "tile_scatter_add"}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from warplint.ir import syntax as ir
-from warplint.ir.records import dataclass
 from warplint.ir.spans import Span
 from warplint.kernels.callers import Callers
 from warplint.kernels.execute import execute
@@ -13,6 +12,7 @@ from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.options import decorated_definitions
 from warplint.kernels.trace import Trace
 from warplint.kernels.types import Type
+from warplint.records import dataclass
 from warplint.source.project import Definition
 
 #: Annotations of parameters that are functions.

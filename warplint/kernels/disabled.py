@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from warplint.ir import syntax as ir
-from warplint.ir.records import dataclass
 from warplint.kernels import activity
 from warplint.kernels.activity import Activity
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.trace import Trace
+from warplint.records import dataclass
 from warplint.source.project import Definition
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from warplint.ir.records import dataclass
 from warplint.kernels.invariance import Invariance
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.layout import integer
 from warplint.kernels.layout import member as member_of
 from warplint.kernels.losses import EFFECTS
 from warplint.kernels.trace import Operation, Trace, Write
+from warplint.records import dataclass
 from warplint.source.project import Definition
 
 #: Threads and iterations further apart than this are no neighbours: launches may well have fewer.

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from warplint.ir.records import dataclass
 from warplint.kernels.activity import Activity, receives
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.numeric import Atom, Number, Place
 from warplint.kernels.ranges import bounds
 from warplint.kernels.singular import Candidate, Points, elsewhere, open_operands
 from warplint.kernels.trace import Trace
+from warplint.records import dataclass
 from warplint.source.project import Definition
 
 #: What conditions are tried with where they compare a singular point with something else.

@@ -16,11 +16,11 @@ from functools import partial
 from warplint.ir import syntax as ir
 from warplint.ir.facts import Fact, Label
 from warplint.ir.programs import DefinitionRef, KernelProgram
-from warplint.ir.records import dataclass
 from warplint.ir.spans import Location, Span
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.refusals import differ, spelled
 from warplint.kernels.types import Type, array, literal
+from warplint.records import dataclass
 from warplint.source.bindings import bound_names
 from warplint.source.project import Definition, Module, Scope
 from warplint.source.regions import Region

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from warplint.ir.records import dataclass
 from warplint.ir.spans import Span
 from warplint.kernels.trace import Operation, Write
+from warplint.records import dataclass
 
 LossKind = Literal["carried", "result", "mutated", "overwritten", "scratch", "member", "reordered", "cut"]
 

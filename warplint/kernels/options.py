@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from warplint.ir import syntax as ir
-from warplint.ir.records import dataclass
 from warplint.kernels.constants import Constants
+from warplint.records import dataclass
 from warplint.source.project import UNKNOWN, Definition, Module, Project, Scope, blocks
 from warplint.source.regions import Region
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from warplint.ir.records import dataclass
 from warplint.ir.spans import Span
 from warplint.kernels.trace import Operation, Trace, Write
+from warplint.records import dataclass
 
 #: What makes an index the same for no two threads, or gives each of them one of its own.
 _GUARDS = frozenset({"mod", "bit_and", "rshift"})

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from warplint.ir.effects import Path
-from warplint.ir.records import dataclass
 from warplint.kernels import activity
 from warplint.kernels.activity import Activity
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.summaries import summarise
 from warplint.kernels.trace import Operation, Trace, Write
+from warplint.records import dataclass
 from warplint.source.project import Definition
 
 #: Operations that an index may go through.

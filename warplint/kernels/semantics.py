@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from warplint.ir.records import dataclass
 from warplint.ir.spans import Span
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.numeric import Evaluator, Place
 from warplint.kernels.ranges import bounds
 from warplint.kernels.trace import Operation, Trace
+from warplint.records import dataclass
 
 #: What makes a range say less than is known where it is used.
 _CHOSEN = frozenset({"phi", "where", "select", "loop", "exit", "call", "unknown"})

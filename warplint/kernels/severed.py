@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from typing import Literal
 
 from warplint.ir import syntax as ir
-from warplint.ir.records import dataclass
 from warplint.kernels import activity, builtins
 from warplint.kernels.activity import Activity
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.trace import Opaque, Operation, Trace, Write
+from warplint.records import dataclass
 from warplint.source.project import Definition
 
 Cause = Literal["piecewise", "built-in", "native", "grad"]

@@ -10,13 +10,13 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from warplint.ir.records import dataclass
 from warplint.kernels import activity
 from warplint.kernels.activity import Activity
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.numeric import Atom, Evaluator, Number, Place
 from warplint.kernels.trace import Frame
 from warplint.kernels.types import Type
+from warplint.records import dataclass
 
 #: The operations with singular adjoints, and which operand is the singular one.
 SINGULAR = {

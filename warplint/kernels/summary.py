@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from warplint.ir.effects import Effect, Path, Rows
-from warplint.ir.records import dataclass
 from warplint.kernels.trace import Trace
 from warplint.kernels.types import Type
+from warplint.records import dataclass
 
 #: Stands for a func's result where a path is asked for.
 RESULT: Path = ("<result>",)

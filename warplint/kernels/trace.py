@@ -45,9 +45,9 @@ from collections.abc import Iterator
 from dataclasses import field
 from typing import Literal, Union
 
-from warplint.ir.records import dataclass
 from warplint.ir.spans import Span
 from warplint.kernels.types import Type
+from warplint.records import dataclass
 from warplint.source.project import Definition
 
 #: ``undecided``: a loop of which it cannot be told whether Warp unrolls it. ``rest``: what follows an early return in

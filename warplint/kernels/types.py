@@ -11,7 +11,7 @@ from dataclasses import field, replace
 from functools import lru_cache
 
 from warplint.ir import syntax as ir
-from warplint.ir.records import dataclass
+from warplint.records import dataclass
 from warplint.source.project import Definition, External, Module, ParameterRef, Project, Scope, Value
 
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import field
 
-from warplint.ir.records import dataclass
 from warplint.kernels.elements import Access, Array, Elements
 from warplint.kernels.losses import EFFECTS
 from warplint.kernels.trace import Operation, Trace, Write
+from warplint.records import dataclass
 
 
 @dataclass(frozen=True)

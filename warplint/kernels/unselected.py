@@ -16,7 +16,6 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import product
 
-from warplint.ir.records import dataclass
 from warplint.ir.spans import Location
 from warplint.kernels.activity import Activity
 from warplint.kernels.knowledge import Knowledge
@@ -25,6 +24,7 @@ from warplint.kernels.ranges import bounds
 from warplint.kernels.singular import SINGULAR, Candidate, Points, elsewhere
 from warplint.kernels.text import source
 from warplint.kernels.trace import Trace
+from warplint.records import dataclass
 
 _TRIED = (1.0, -1.0, 1000.0, -1000.0, 0.37, -0.61, 2.3)
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from warplint.ir.records import dataclass
 from warplint.ir.spans import Span
 from warplint.kernels.activity import Activity
 from warplint.kernels.elements import Elements
@@ -22,6 +21,7 @@ from warplint.kernels.invariance import Invariance
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.losses import written
 from warplint.kernels.trace import Operation, Trace, Write
+from warplint.records import dataclass
 
 #: The first versions without these defects.
 _CONSUMED, _COMPONENTS, _CONDITIONAL, _UPDATED = (1, 13), (1, 14), (1, 17), (1, 18)

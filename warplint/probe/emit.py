@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from warplint.ir.facts import Finding
-from warplint.ir.records import dataclass
 from warplint.ir.spans import displayed
 from warplint.probe.jobs import Writing
 from warplint.probe.options import ProbeOptions
 from warplint.probe.pool import Pool, WorkerUnusable
 from warplint.probe.running import answers, prepare
+from warplint.records import dataclass
 from warplint.source.project import Project
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from warplint.ir import syntax as ir
-from warplint.ir.records import dataclass
 from warplint.probe import factories
+from warplint.records import dataclass
 from warplint.source.project import Definition, External, Module, ParameterRef, Project, Scope, Value
 
 #: Functions that read the environment: their second argument is what they return on a machine like any other.

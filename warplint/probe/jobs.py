@@ -8,10 +8,10 @@ from typing import Any
 
 from warplint.ir.facts import Finding
 from warplint.ir.programs import Check, DefinitionRef, KernelProgram, TapeProgram
-from warplint.ir.records import dataclass
 from warplint.ir.spans import Location
 from warplint.probe.options import ProbeOptions
 from warplint.probe.slices import Refused, Slice, Slicer
+from warplint.records import dataclass
 from warplint.source.project import Project
 
 #: Questions whose answer needs the kernel itself.

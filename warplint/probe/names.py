@@ -11,7 +11,6 @@ from dataclasses import field, replace
 
 from warplint.ir import syntax as ir
 from warplint.ir.programs import DefinitionRef
-from warplint.ir.records import dataclass
 from warplint.ir.spans import Span
 from warplint.probe import factories, wishes
 from warplint.probe.allowed import ENUMS, IMPORTABLE, may_call, may_read
@@ -19,6 +18,7 @@ from warplint.probe.folding import Thing, Unfolded, fold
 from warplint.probe.imports import Imports
 from warplint.probe.records import record_fields
 from warplint.probe.rewrite import WARP, Edit, cut
+from warplint.records import dataclass
 from warplint.source.bindings import bound_names, target_names
 from warplint.source.project import (
     UNKNOWN,

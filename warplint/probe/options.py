@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from warplint.ir.records import dataclass
+from warplint.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from warplint.ir import syntax as ir
-from warplint.ir.records import dataclass
 from warplint.ir.spans import Span
+from warplint.records import dataclass
 
 #: What the counting twin prints where the flagged place number N is reached, as ``~reached N~``; the worker counts it.
 REACHED = "~reached"

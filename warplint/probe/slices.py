@@ -12,13 +12,13 @@ from pathlib import Path
 
 from warplint.ir import syntax as ir
 from warplint.ir.programs import DefinitionRef
-from warplint.ir.records import dataclass
 from warplint.ir.spans import Location, Span
 from warplint.probe import wishes
 from warplint.probe.allowed import ENUMS, PLAIN_BASES
 from warplint.probe.imports import Imports
 from warplint.probe.names import COUNTS, IGNORED, Item, Names, Place, Refused, joined
 from warplint.probe.rewrite import WARP, Edit, Mark, cut, dedent, reach_edits
+from warplint.records import dataclass
 from warplint.source.bindings import bound_names
 from warplint.source.project import Definition, External, Module, Project, Scope
 

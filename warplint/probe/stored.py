@@ -19,9 +19,9 @@ from typing import Any
 
 from warplint import __version__
 from warplint.ir.facts import Verdict
-from warplint.ir.records import dataclass
 from warplint.probe.jobs import Job
 from warplint.probe.options import ProbeOptions
+from warplint.records import dataclass
 from warplint.source.files import default_cache
 
 #: Bytes, and files, that stored answers may take; the least recently used go first.

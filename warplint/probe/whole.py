@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from warplint.ir.audits import Subject
 from warplint.ir.facts import Evidence
 from warplint.ir.programs import DefinitionRef
-from warplint.ir.records import dataclass
 from warplint.ir.spans import Location
 from warplint.probe.jobs import Job, admitted
 from warplint.probe.options import ProbeOptions
 from warplint.probe.running import Numbered, answers
 from warplint.probe.slices import Refused, Slice, Slicer
+from warplint.records import dataclass
 from warplint.source.project import Project
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 
 from warplint.catalogue.rule import Rule
-from warplint.ir.records import dataclass
+from warplint.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

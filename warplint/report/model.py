@@ -8,8 +8,8 @@ from pathlib import Path
 
 from warplint.catalogue.rule import Rule
 from warplint.ir.facts import Finding, Problem
-from warplint.ir.records import dataclass
 from warplint.ir.spans import displayed
+from warplint.records import dataclass
 
 #: The lines of a file that was linted, without newlines.
 Lines = Callable[[Path], Sequence[str]]

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from warplint.ir.facts import Label, Severity
-from warplint.ir.records import dataclass
 from warplint.ir.spans import Location, displayed
+from warplint.records import dataclass
 from warplint.report.model import Lines
 from warplint.report.style import Style
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from warplint.ir.facts import Severity, Verdict
-from warplint.ir.records import dataclass
 from warplint.ir.spans import file_and_cell
+from warplint.records import dataclass
 
 _RESET = "\x1b[0m"
 _STRONG, _DIM, _RED, _GREEN, _YELLOW, _BLUE, _CYAN = "1", "2", "1;31", "32", "1;33", "1;34", "1;36"

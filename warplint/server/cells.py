@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import field
 from pathlib import Path
 
-from warplint.ir.records import dataclass
 from warplint.ir.spans import Location, file_and_cell
+from warplint.records import dataclass
 from warplint.source.notebooks import RELEVANT, Notebook, composed
 
 

@@ -11,9 +11,9 @@ from warplint.catalogue.rule import Rule
 from warplint.catalogue.selecting import UnknownSelector
 from warplint.frontend import open_project
 from warplint.ir.facts import Finding, Problem, at_least
-from warplint.ir.records import dataclass
 from warplint.ir.spans import Location, Span, file_and_cell
 from warplint.pipeline import import_roots, unsuppressed
+from warplint.records import dataclass
 from warplint.report.lsp import uri
 from warplint.selection import RuleSelection, in_order
 from warplint.server.cells import Cells

@@ -12,8 +12,8 @@ from warplint.analysis import FileAnalysis, Linted, Wanted, kernel_facts, may_la
 from warplint.ir.effects import EffectSummary
 from warplint.ir.facts import Fact
 from warplint.ir.places import locations
-from warplint.ir.records import dataclass
 from warplint.reach import Uses, reaching
+from warplint.records import dataclass
 from warplint.server.moving import moved
 from warplint.server.shape import Shape, Words
 from warplint.source.project import Definition, Module, Project

@@ -12,8 +12,8 @@ from typing import Any
 
 from warplint.ir.facts import Evidence
 from warplint.ir.fixes import Edit, Fix
-from warplint.ir.records import dataclass
 from warplint.ir.spans import Location, Span
+from warplint.records import dataclass
 
 # A run that takes longer than this is ended. A single probe has a limit of its own.
 _LONGEST = 900.0

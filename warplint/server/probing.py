@@ -13,8 +13,8 @@ from lsprotocol import types
 from warplint.fixing import offered
 from warplint.ir.facts import Evidence, Finding
 from warplint.ir.fixes import Fix
-from warplint.ir.records import dataclass
 from warplint.ir.spans import Location, Span
+from warplint.records import dataclass
 from warplint.server.checking import Checked
 from warplint.server.documents import Document
 from warplint.server.orders import Order, carried_out, evidence_of, fix_of

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable
 
 from warplint.hosts import head_of_kernel
-from warplint.ir.records import dataclass
 from warplint.kernels.options import is_decorated
+from warplint.records import dataclass
 from warplint.source.bindings import binders
 from warplint.source.project import Module
 from warplint.source.regions import Region

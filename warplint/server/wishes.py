@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from warplint.ir.records import dataclass
+from warplint.records import dataclass
 from warplint.server.checking import Asked
 from warplint.settings.keys import DEVICE
 from warplint.settings.options import Selectors

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from warplint.ir.facts import Problem
-from warplint.ir.records import dataclass
 from warplint.ir.spans import displayed
+from warplint.records import dataclass
 from warplint.settings.ignores import IgnoreFile, parse_patterns
 from warplint.settings.keys import KEYS, Value
 from warplint.settings.options import Selectors

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from warplint.ir.facts import Problem
-from warplint.ir.records import dataclass
 from warplint.ir.spans import displayed
+from warplint.records import dataclass
 from warplint.settings.configuration import Configurations
 from warplint.settings.ignores import (
     IgnoreFile,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warplint.ir.records import dataclass
+from warplint.records import dataclass
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec

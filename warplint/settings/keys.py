@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Union
 
-from warplint.ir.records import dataclass
+from warplint.records import dataclass
 
 Value = Union[bool, str, tuple[str, ...], Mapping[str, str], Mapping[str, tuple[str, ...]]]
 

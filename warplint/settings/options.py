@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Literal, get_args
 
-from warplint.ir.records import dataclass
+from warplint.records import dataclass
 
 OutputFormat = Literal[
     "full", "concise", "json", "jsonl", "sarif", "github", "gitlab", "junit", "lsp", "markdown", "html"

@@ -11,8 +11,8 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from warplint.ir.records import dataclass
 from warplint.ir.spans import displayed
+from warplint.records import dataclass
 from warplint.settings.configuration import Configuration
 from warplint.settings.installed import active_environment, is_tool_environment, warp_among, warp_beside
 from warplint.settings.requirements import NEWEST, required

@@ -7,8 +7,8 @@ import re
 import tokenize
 from typing import Literal
 
-from warplint.ir.records import dataclass
 from warplint.ir.spans import Span
+from warplint.records import dataclass
 
 Kind = Literal["ignore", "ignore-file", "disable", "enable", "noqa"]
 

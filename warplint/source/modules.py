@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
 from warplint.ir import syntax as ir
-from warplint.ir.records import dataclass
+from warplint.records import dataclass
 from warplint.source.bindings import Binder, binders
 from warplint.source.regions import Region
 

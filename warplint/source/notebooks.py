@@ -13,8 +13,8 @@ from functools import cached_property
 from pathlib import Path
 
 from warplint.ir.facts import Finding, Problem
-from warplint.ir.records import dataclass
 from warplint.ir.spans import Location, Span, cell_path
+from warplint.records import dataclass
 
 #: Most notebooks are about something else.
 RELEVANT = re.compile(b"warp|Tape|kernel|func")

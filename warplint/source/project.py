@@ -13,7 +13,7 @@ from typing import Final, TypeAlias, Union
 
 from warplint.ir import syntax as ir
 from warplint.ir.facts import Problem
-from warplint.ir.records import dataclass
+from warplint.records import dataclass
 from warplint.source.bindings import Binder, bound_names
 from warplint.source.modules import Definition, Module, Scope, blocks
 from warplint.source.regions import Region, RegionKind, changed_piece, group, grouped, split, split_again

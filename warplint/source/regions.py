@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from warplint.ir import syntax as ir
-from warplint.ir.records import dataclass
+from warplint.records import dataclass
 
 if TYPE_CHECKING:
     import symtable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Union
 
-from warplint.ir.records import dataclass
+from warplint.records import dataclass
 from warplint.tapes.dtypes import is_whole
 from warplint.tapes.recorded import Operation, Sweep, carried, overwritten
 from warplint.tapes.trace import Copied, GradientRead, Launched, Trace

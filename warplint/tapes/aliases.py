@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Union
 
-from warplint.ir.records import dataclass
+from warplint.records import dataclass
 from warplint.tapes.trace import Context
 from warplint.tapes.values import ArrayValue, DictValue, Instance, ListValue, Storage, Value
 

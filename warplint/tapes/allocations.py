@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from warplint.ir import syntax as ir
 from warplint.ir.programs import DefinitionRef
-from warplint.ir.records import dataclass
 from warplint.ir.spans import Location
+from warplint.records import dataclass
 from warplint.tapes import arrays, hostdata
 from warplint.tapes.dtypes import component_shape, dtype_name, shape_of
 from warplint.tapes.values import ArrayValue, ListValue, TensorValue, Unknown, Value

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from warplint.ir import syntax as ir
-from warplint.ir.records import dataclass
 from warplint.ir.spans import Location, Span
+from warplint.records import dataclass
 from warplint.source.project import Definition, Module, Project
 from warplint.tapes import calls, hostdata, members, tapes
 from warplint.tapes.candidates import candidates, openers, opens_tapes

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from warplint.ir.records import dataclass
 from warplint.ir.spans import Location
+from warplint.records import dataclass
 from warplint.tapes import sequences, vocabulary
 from warplint.tapes.dtypes import shape_of
 from warplint.tapes.values import ArrayValue, DictValue, ListValue, Storage, Unknown, Value

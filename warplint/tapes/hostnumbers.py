@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from warplint.ir.records import dataclass
+from warplint.records import dataclass
 from warplint.tapes.dtypes import is_whole
 from warplint.tapes.recorded import Sweep
 from warplint.tapes.trace import Context, Launched

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from warplint.ir import programs as ir
-from warplint.ir.records import dataclass
+from warplint.records import dataclass
 from warplint.tapes.recorded import written
 from warplint.tapes.trace import Copied, Filled, Launched, Record
 from warplint.tapes.values import ArrayValue, ListValue, Unknown

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from warplint.ir import syntax as ir
 from warplint.ir.effects import EffectSummary, Path
 from warplint.ir.programs import DefinitionRef
-from warplint.ir.records import dataclass
 from warplint.ir.spans import Location
+from warplint.records import dataclass
 from warplint.tapes import dtypes, sequences
 from warplint.tapes.factors import factors, numbers, reads_at_once, stored_again
 from warplint.tapes.memo import Memo

@@ -13,8 +13,8 @@ from typing import Literal, Union
 from warplint.ir.effects import EffectSummary
 from warplint.ir.facts import Fact, Label
 from warplint.ir.programs import TapeProgram
-from warplint.ir.records import dataclass
 from warplint.ir.spans import Location
+from warplint.records import dataclass
 from warplint.tapes import copies, duplicates, programs
 from warplint.tapes.active import Activity, Edge, Origins
 from warplint.tapes.recorded import Operation, Sweep

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from warplint.ir.records import dataclass
+from warplint.records import dataclass
 from warplint.tapes.trace import (
     BackwardRun,
     Copied,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from warplint.ir.facts import Fact, Label
-from warplint.ir.records import dataclass
 from warplint.ir.spans import Location
+from warplint.records import dataclass
 from warplint.tapes import programs
 from warplint.tapes.dtypes import is_whole
 from warplint.tapes.recorded import Operation, Sweep, carried, overwritten

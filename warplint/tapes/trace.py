@@ -12,8 +12,8 @@ from typing import Literal, NamedTuple, Union
 
 from warplint.ir.effects import EffectSummary
 from warplint.ir.programs import DefinitionRef
-from warplint.ir.records import dataclass
 from warplint.ir.spans import Location
+from warplint.records import dataclass
 from warplint.tapes.values import ArrayValue, Storage, Unknown, Value
 
 

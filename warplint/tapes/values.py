@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Union
 
 from warplint.ir import syntax as ir
 from warplint.ir.programs import DefinitionRef
-from warplint.ir.records import dataclass
 from warplint.ir.spans import Location
+from warplint.records import dataclass
 from warplint.source.project import Definition, Module
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from warplint.ir.facts import Fact, Label
-from warplint.ir.records import dataclass
+from warplint.records import dataclass
 from warplint.tapes import programs
 from warplint.tapes.recorded import Operation, Sweep, edges, overwritten, written
 from warplint.tapes.stories import called_from, launch_name, name_of, plain_name

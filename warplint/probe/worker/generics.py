@@ -14,11 +14,11 @@ from typing import Any
 
 import warp as wp
 
-from warplint.ir.records import dataclass
 from warplint.probe.worker.compat import types
 from warplint.probe.worker.inputs import Choice, choices
 from warplint.probe.worker.shapes import SCALAR, Kind, Shapes, Term
 from warplint.probe.worker.usage import Usage, Use
+from warplint.records import dataclass
 
 # How many instances are built at most before the guess counts as wrong, and how many of those that fit are returned.
 _BUILDS = 120

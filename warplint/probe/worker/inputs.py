@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from warplint.ir.records import dataclass
 from warplint.probe.worker.compat import array_class, types
 from warplint.probe.worker.extents import RATIOS, Extents
 from warplint.probe.worker.handles import Unsupported, group_roots, make_handle, make_texture, texture_rank
 from warplint.probe.worker.usage import Path, Usage, Use
+from warplint.records import dataclass
 
 # How long arrays of structs are whose elements hold arrays of their own.
 _INSTANCES = 8

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from warplint.ir.records import dataclass
+from warplint.records import dataclass
 
 PR_SET_PDEATHSIG = 1
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from warplint.ir.records import dataclass
+from warplint.records import dataclass
 
 #: Step sizes, relative to the size of the number that is varied: halved from the first.
 _FIRST_STEP = 0.06

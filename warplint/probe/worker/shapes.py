@@ -14,8 +14,8 @@ from typing import Any
 
 import warp as wp
 
-from warplint.ir.records import dataclass
 from warplint.probe.worker.compat import types
+from warplint.records import dataclass
 
 #: ``("scalar", 0, 0)``, ``("vector", n, 0)``, ``("matrix", rows, columns)``, ``("quat", 4, 0)`` or ``("transform", 7,
 #: 0)``. A size of 0 is not known.

@@ -13,9 +13,9 @@ from typing import Any, TypeGuard
 
 import warp as wp
 
-from warplint.ir.records import dataclass
 from warplint.probe.worker.compat import types
 from warplint.probe.worker.extents import Top, combined, folded
+from warplint.records import dataclass
 
 #: A path into the arguments: ``("x",)`` is a parameter, ``("s", "field")`` a struct's field, ``(..., "[]")`` elements.
 Path = tuple[str, ...]
