@@ -63,6 +63,10 @@ _BEFORE_NAME = re.compile(r"(?:async(?:[ \t\f]|\\\n)+)?(?:def|class)(?:[ \t\f]|\
 _WORD = re.compile(r"\w+")
 
 
+def _column(line: str, offset: int) -> int:
+    return len(line.encode()[:offset].decode()) + 1
+
+
 class _Reader:
     """Turns ``ast`` nodes into IR nodes, with spans in code points and lines of the whole file."""
 
@@ -75,17 +79,15 @@ class _Reader:
 
     def span(self, node: Any) -> Span:
         line, end_line, shift = node.lineno, node.end_lineno, self._shift
-        if self._lines is None:
-            return _new(Span, (line + shift, node.col_offset + 1, end_line + shift, node.end_col_offset + 1))
-        column = self._column(line, node.col_offset)
-        return Span(line + shift, column, end_line + shift, self._column(end_line, node.end_col_offset))
-
-    def _column(self, line: int, offset: int) -> int:
-        assert self._lines is not None
-        text = self._lines[line - 1]
-        if text is None:
-            return offset + 1
-        return len(text.encode()[:offset].decode()) + 1
+        column, end_column = node.col_offset + 1, node.end_col_offset + 1
+        lines = self._lines
+        if lines is not None:
+            first, last = lines[line - 1], lines[end_line - 1]
+            if first is not None:
+                column = _column(first, node.col_offset)
+            if last is not None:
+                end_column = _column(last, node.end_col_offset)
+        return _new(Span, (line + shift, column, end_line + shift, end_column))
 
     def _down_to(self, node: Any, *blocks: tuple[ir.Stmt, ...]) -> Span:
         """From the start of a compound statement to the end of the last statement in it.
@@ -94,7 +96,7 @@ class _Reader:
         """
         start = self.span(node)
         last = next(block for block in reversed(blocks) if block)[-1].span
-        return Span(start.line, start.column, last.end_line, last.end_column)
+        return _new(Span, (start.line, start.column, last.end_line, last.end_column))
 
     # --- statements ---
 

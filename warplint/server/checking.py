@@ -10,6 +10,7 @@ from pathlib import Path
 from warplint.catalogue.rule import Rule
 from warplint.catalogue.selecting import UnknownSelector
 from warplint.frontend import open_project
+from warplint.ir import syntax
 from warplint.ir.facts import Finding, Problem, at_least
 from warplint.ir.spans import Location, Span, file_and_cell
 from warplint.pipeline import import_roots, unsuppressed
@@ -116,6 +117,9 @@ class Checker:
 
     Its answers are those of ``warplint FILE``, run in that folder with ``contents`` for the files that are open.
     """
+
+    #: Asked for here, since threads must not both be the first to run a late module.
+    _late = syntax.Node
 
     def __init__(self, root: Path, asked: Asked) -> None:
         #: The folder.
