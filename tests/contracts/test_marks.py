@@ -39,6 +39,22 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Asked:
     return list(zip(findings, probe(findings, project, options), strict=True))
 
 
+def test_what_the_data_decides_and_what_costs_time_is_told_on_request() -> None:
+    facts = [
+        fact
+        for name in ("races.py", "launches.py")
+        for analysis in analyse_files([SOURCES / name], open_project((SOURCES,)), {}, jobs=1)
+        for fact in analysis.facts
+        if fact.attributes.get("what") in ("shared", "kernel-in-loop")
+    ]
+    matcher = Matcher(load_catalogue()[0].rules, "1.19.0")
+    assert matcher.findings(facts, frozenset(ASKED)) == []
+    assert {finding.rule for finding in matcher.findings(facts, frozenset(ASKED), frozenset(ASKED))} == {
+        "WP708",
+        "WP709",
+    }
+
+
 def test_every_rule_is_asked_about(asked: Asked) -> None:
     counts = Counter(finding.rule for finding, _ in asked)
     assert {rule: counts[rule] for rule in ASKED if counts[rule] < 3} == {}
