@@ -192,7 +192,7 @@ def main():
     with wp.Tape() as tape:
         pass
     wp.launch(
-        scale, dim=3, inputs=[x], outputs=[y], adj_inputs=[wp.zeros_like(x)], adj_outputs=[wp.ones_like(y)], adjoint=True
+        scale, dim=3, inputs=[x], outputs=[y], adj_inputs=[x.grad], adj_outputs=[wp.ones_like(y)], adjoint=True
     )
 
 if __name__ == "__main__":
