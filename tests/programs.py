@@ -36,3 +36,37 @@ def attenuate(light: wp.array(dtype=float), passed: wp.array(dtype=float), out: 
     i = wp.tid()
     out[i] = light[i] * passed[i]
 """
+
+#: One defect in three kernels: one on a tape, one launched outside tapes, one that nothing launches.
+REACHED = """
+import warp as wp
+
+
+@wp.kernel
+def on_tape(x: wp.array(dtype=float), out: wp.array(dtype=float)):
+    i = wp.tid()
+    out[i] *= x[i]
+
+
+@wp.kernel
+def off_tape(x: wp.array(dtype=float), out: wp.array(dtype=float)):
+    i = wp.tid()
+    out[i] *= x[i]
+
+
+@wp.kernel
+def nowhere(x: wp.array(dtype=float), out: wp.array(dtype=float)):
+    i = wp.tid()
+    out[i] *= x[i]
+
+
+def slope(start):
+    x = wp.array(start, dtype=float, requires_grad=True)
+    out = wp.ones_like(x)
+    tape = wp.Tape()
+    with tape:
+        wp.launch(on_tape, dim=len(start), inputs=[x], outputs=[out])
+    tape.backward(grads={out: wp.ones_like(out)})
+    wp.launch(off_tape, dim=len(start), inputs=[x], outputs=[out])
+    return x.grad.numpy()
+"""

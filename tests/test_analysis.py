@@ -183,6 +183,40 @@ def test_what_a_kernel_does_does_not_depend_on_who_launches_it(tmp_path: Path) -
     assert sorted(fact.kind for fact in result.facts) == ["array-augmented-assignment", "missing-requires-grad"]
 
 
+BY_HAND = """
+
+def main():
+    x = wp.ones(3, dtype=float)
+    y = wp.ones(3, dtype=float)
+    wp.launch(scale, dim=3, inputs=[x], outputs=[y])
+    with wp.Tape() as tape:
+        pass
+    wp.launch(
+        scale, dim=3, inputs=[x], outputs=[y], adj_inputs=[x.grad], adj_outputs=[wp.ones_like(y)], adjoint=True
+    )
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("without", "reach"),
+    [
+        ("", "taped"),
+        # what has no tape at all is not run
+        ("    with wp.Tape() as tape:\n        pass\n", "library"),
+    ],
+)
+def test_an_adjoint_that_is_launched_by_hand_hurts_as_one_that_a_tape_launches(
+    tmp_path: Path, without: str, reach: str
+) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(CONSTANT_FACTOR.partition("def run")[0] + BY_HAND.replace(without, ""))
+    (result,) = analysis.analyse_files([path], open_project(), {}, jobs=1)
+    assert [(fact.kind, fact.reach) for fact in result.facts] == [("array-augmented-assignment", reach)]
+
+
 SCRIPT = """
 
 def main():

@@ -89,6 +89,8 @@ def watched(text: str) -> tuple[str, str] | None:
     if len(functions) != 1 or not _takes_lists(functions[0]) or not _sweeps_from_losses(functions[0]):
         return None
     _Watched().visit(functions[0])
+    # What the program itself runs is not watched, and done again.
+    tree.body = [node for node in tree.body if not isinstance(node, ast.Expr)]
     return ast.unparse(ast.fix_missing_locations(tree)), functions[0].name
 
 

@@ -32,8 +32,9 @@ from pathlib import Path
 
 from measure import write_examples
 from versions_experiments import QUESTIONS
+from versions_page import page
 from versions_running import ROOT, VERSIONS, Kept, Worker, environment, key
-from versions_table import contract, names, page, shown, table
+from versions_table import contract, fixture, names, shown, table
 
 from warplint.analysis import analyse_files
 from warplint.catalogue.loading import load_catalogue
@@ -135,12 +136,14 @@ def run_fixtures(kept: Kept, python: Path, scratch: Path, given: argparse.Namesp
             marked, unmarked = kernels(text)
             wanted = [*marked[: given.most], *unmarked[: max(2, given.most // 2)]]
             skip = [
-                name for name in (*marked, *unmarked) if name not in wanted or key(path.name, text, name) in kept.rows
+                name
+                for name in (*marked, *unmarked)
+                if name not in wanted or fixture(path.name, text, name) in kept.rows
             ]
             if len(skip) == len(marked) + len(unmarked):
                 continue
             for row in worker.rows({"kind": "kernels", "path": str(path), "skip": skip}):
-                kept.add(key(path.name, text, row.get("kernel")), {"file": path.name, **row})
+                kept.add(fixture(path.name, text, row.get("kernel", "")), {"file": path.name, **row})
     finally:
         worker.stop()
 

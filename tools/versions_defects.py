@@ -300,3 +300,110 @@ for _name, _rule, _text, _line, _expected in (
     ("stored-over-read", "WP413", "an element that is read and then stored", "a[i] = 0.5 * a[i]", "[1.0, 2.0]"),
 ):
     _add(_name, _rule, _text, _ELEMENTS.replace("BODY", _line).replace("EXPECTED", _expected))
+_add(
+    "race",
+    "WP709",
+    "threads that read an element which another one writes, in one order and in the other",
+    """
+@wp.kernel
+def upward(x: wp.array(dtype=float)):
+    i = wp.tid()
+    x[i] = 0.5 * (x[i] + x[i + 1])
+
+
+@wp.kernel
+def downward(x: wp.array(dtype=float), last: int):
+    i = last - wp.tid()
+    x[i] = 0.5 * (x[i] + x[i + 1])
+
+
+x, y = leaf(1.0, 2.0, 5.0), leaf(1.0, 2.0, 5.0)
+wp.launch(upward, dim=2, inputs=[x])
+wp.launch(downward, dim=2, inputs=[y, 1])
+answer = judged(x.numpy(), y.numpy())
+""",
+)
+_CHECKED = """
+import warp.autograd
+
+
+@wp.struct
+class Load:
+    x: wp.array(dtype=float)
+
+
+@wp.func
+def half(x: float):
+    return x * x
+
+
+@wp.func_grad(half)
+def adj_half(x: float, adj_ret: float):
+    wp.adjoint[x] += x * adj_ret
+
+
+@wp.kernel(enable_backward=False)
+def without(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[i] * x[i]
+
+
+@wp.kernel
+def bent(load: Load, y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = half(load.x[i])
+
+
+x, y = leaf(1.0, 2.0), zeros(2)
+load = Load()
+load.x = x
+with wp.Tape() as tape:
+    RECORDED
+if not hasattr(wp.autograd, "gradcheck_tape"):
+    answer = "missing: this version has no `gradcheck_tape`"
+else:
+    answer = "wrong: True" if wp.autograd.gradcheck_tape(tape, raise_exception=False) else "right"
+"""
+for _name, _text, _line in (
+    ("without-adjoint", "a kernel without an adjoint", "wp.launch(without, dim=2, inputs=[x], outputs=[y])"),
+    (
+        "struct",
+        "a wrong adjoint with respect to an array in a struct",
+        "wp.launch(bent, dim=2, inputs=[load], outputs=[y])",
+    ),
+    ("function", "a recorded function that does nothing", "tape.record_func(lambda: None, [x, y])"),
+):
+    _add(
+        f"checked-{_name}",
+        "WP704",
+        f"`gradcheck_tape` of {_text}: it finds nothing",
+        _CHECKED.replace("RECORDED", _line),
+    )
+_MEMBERS = """@wp.struct
+class Joint:
+    load: float
+    axis: wp.vec3
+
+
+@wp.func
+def loaded(x: float):
+    joint = Joint()
+    joint.load = x * x
+    return joint
+
+
+"""
+for _name, _text, _lines in (
+    ("number", "a number", "joint = Joint()\njoint.load = x[i] * x[i]\ny[i] = joint.load"),
+    ("vector", "a whole vector", "joint = Joint()\njoint.axis = wp.vec3(x[i] * x[i], 0.0, 0.0)\ny[i] = joint.axis[0]"),
+    ("added", "a number with `+=`", "joint = Joint()\njoint.load += x[i] * x[i]\ny[i] = joint.load"),
+    ("returned", "a number, in a func that returns the struct", "joint = loaded(x[i])\ny[i] = joint.load"),
+):
+    _kernel(
+        f"member-{_name}",
+        "WP315",
+        f"{_text} that is stored in a member of a local struct",
+        _lines,
+        "[2.0, 4.0]",
+        before=_MEMBERS,
+    )

@@ -20,6 +20,7 @@ from typing import Any
 
 from versions_defects import PROGRAMS
 from versions_together import definitions, forked, said, shares, together
+from versions_volumes import VOLUMES
 
 #: The time that one experiment may take.
 _SECONDS = 150
@@ -560,91 +561,7 @@ answer = judged(y.numpy(), [2.0, 4.0])
 """,
 )
 
-_VOLUME = """
-@wp.kernel
-def work(volume: wp.uint64, x: wp.array(dtype=float), y: wp.array(dtype=float)):
-    i = wp.tid()
-    grad = MATRIX()
-    value = wp.volume_sample_grad(volume, wp.vec3(x[i], 1.25, 1.5), wp.Volume.LINEAR, grad, dtype=KIND)
-    y[i] = VALUE
-
-
-@wp.kernel
-def fill(volume: wp.uint64, values: wp.array(dtype=KIND, ndim=3)):
-    i, j, k = wp.tid()
-    wp.volume_store(volume, i, j, k, values[i, j, k])
-
-
-at = np.stack(np.meshgrid(*[np.arange(8)] * 3, indexing="ij"), -1).astype(np.float32)
-data = np.stack([at @ np.array([1.0 + c, 2.0, 3.0], dtype=np.float32) for c in range(LENGTH)], -1)
-x, y = leaf(1.25, 2.25), zeros(2)
-try:
-    volume = wp.Volume.allocate([0.0] * 3, [7.0] * 3, 1.0, bg_value=[0.0] * LENGTH)
-except Exception:  # older versions have none on the CPU device
-    volume = None
-if volume is None:
-    wp.launch(work, dim=0, inputs=[wp.uint64(0), x], outputs=[y])
-    work.module.load(wp.get_device("cpu"))
-    answer = "compiles; not run, as this version allocates no volumes on the CPU device"
-else:
-    values = wp.array(data.astype(np.float32), dtype=KIND)
-    wp.launch(fill, dim=(8, 8, 8), inputs=[volume.id, values])
-    wp.launch(work, dim=2, inputs=[volume.id, x], outputs=[y])
-    answer = judged(y.numpy(), EXPECTED)
-"""
-
-
-def _volume(name: str, text: str, kind: str, matrix: str, value: str, length: int, expected: str) -> None:
-    body = _VOLUME.replace("MATRIX", matrix).replace("KIND", kind).replace("VALUE", value)
-    if length == 1:
-        body = body.replace("[0.0] * LENGTH", "0.0").replace("data.astype", "data[..., 0].astype")
-    _question(name, text, body.replace("LENGTH", str(length)).replace("EXPECTED", expected))
-
-
-_MAT = "wp.types.matrix(shape={}, dtype=float)"
-_volume(
-    "volume-vec3",
-    "`volume_sample_grad` of a `vec3` volume into a 3-by-3 matrix: its last row",
-    "wp.vec3",
-    "wp.mat33",
-    "grad[2, 0] + 10.0 * grad[2, 1]",
-    3,
-    "[23.0, 23.0]",
-)
-for _name, _shape in (("43", (4, 3)), ("34", (3, 4))):
-    _question(
-        f"volume-vec4-{_name}",
-        f"`volume_sample_grad` of a `vec4` volume into a {_shape[0]}-by-{_shape[1]} matrix",
-        f"grads = {_MAT.format(_shape)}\n"
-        + _VOLUME.replace("MATRIX", "grads")
-        .replace("KIND", "wp.vec4")
-        .replace("VALUE", "grad[2, 0] + 10.0 * grad[2, 1]")
-        .replace("LENGTH", "4")
-        .replace("EXPECTED", "[23.0, 23.0]"),
-    )
-
-
-_volume(
-    "volume-float",
-    "`volume_sample_grad` of a `float` volume into a `vec3`",
-    "float",
-    "wp.vec3",
-    "grad[0] + 10.0 * grad[1]",
-    1,
-    "[21.0, 21.0]",
-)
-_volume(
-    "volume-vec4d-43",
-    "`volume_sample_grad` of a `vec4d` volume into a 4-by-3 matrix of doubles",
-    "wp.vec4d",
-    "wp.types.matrix(shape=(4, 3), dtype=wp.float64)",
-    "float(grad[2, 0] + wp.float64(10.0) * grad[2, 1])",
-    4,
-    "[23.0, 23.0]",
-)
-
-
-for _name, (_rule, _text, _body) in PROGRAMS.items():
+for _name, (_rule, _text, _body) in (PROGRAMS | VOLUMES).items():
     QUESTIONS[_name] = Question(_text, _body, (_rule,) if _rule else ())
 
 

@@ -7,9 +7,7 @@ being measured is lost with a crash. Nothing here rests on the code of warplint 
 
 from __future__ import annotations
 
-import ast
 import contextlib
-import hashlib
 import json
 import os
 import re
@@ -26,13 +24,9 @@ import warp as wp
 from measure_kernels import compared
 from measure_tapes import errors as sweeps
 from measure_tapes import watched
-from versions_together import Program, forked, load, shares, together
+from versions_sources import digest, kernel_names, only
+from versions_together import MISSING, Program, forked, load, shares, together
 
-#: Error texts of what an older Warp does not know, as against what it knows and refuses.
-_MISSING = re.compile(
-    r"has no attribute|undefined symbol|[Uu]nknown (attribute|function)|unexpected keyword|Could not find function"
-    r"|not supported in this version|is not subscriptable|cannot import name|No module named"
-)
 #: From which difference on a gradient counts as wrong, and up to which as right (as in ``tests/label_kernels.py``).
 DISAGREE, AGREE = lk.DISAGREE, lk.AGREE
 #: Along so many directions gradients are compared.
@@ -93,7 +87,7 @@ def failure(error: BaseException) -> dict[str, str]:
         return {"outcome": "late", "detail": ""}
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     text = next((line for line in lines if not line.startswith("Error while parsing")), type(error).__name__)
-    outcome = "missing" if _MISSING.search(str(error)) else "refused"
+    outcome = "missing" if MISSING.search(str(error)) else "refused"
     return {"outcome": outcome, "detail": text[:200]}
 
 
@@ -111,9 +105,11 @@ def kernels(task: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield {"kernel": name, "outcome": "missing", "detail": f"wp.config.{unknown[0]}"}
         return
     with tempfile.TemporaryDirectory() as folder:
-        waiting = [names]
+        waiting, asked = [names], False
         while waiting:
             part = waiting.pop()
+            if not part:
+                continue
             smaller = Path(folder) / f"{path.stem}_{digest(part)}.py"
             smaller.write_text(only(text, part), encoding="utf-8")
             try:
@@ -121,9 +117,18 @@ def kernels(task: dict[str, Any]) -> Iterator[dict[str, Any]]:
             except Exception as error:
                 if len(part) == 1:
                     yield {"kernel": part[0], **failure(error)}
-                else:
-                    middle = len(part) // 2
-                    waiting += [part[middle:], part[:middle]]
+                    continue
+                if not asked:
+                    asked = True  # the code generator takes no time, and knows most of what is refused
+                    alone = together({name: only(text, [name]) for name in part}, Path(folder), compiled=False)
+                    refused = {name: one.error for name, one in alone.items() if one.error is not None}
+                    for name, reason in refused.items():
+                        yield {"kernel": name, **failure(reason)}
+                    if refused:
+                        waiting.append([name for name in part if name not in refused])
+                        continue
+                middle = len(part) // 2
+                waiting += [part[middle:], part[:middle]]
 
 
 def _part(path: Path, names: list[str], singular: bool) -> Iterator[dict[str, Any]]:
@@ -186,63 +191,6 @@ def along(label: lk.KernelLabel, seed: int) -> float:
 def verdict(worst: float) -> str:
     """Whether gradients with this error are wrong."""
     return "wrong" if not worst <= DISAGREE else "right" if worst < AGREE else "unclear"
-
-
-def digest(names: list[str]) -> str:
-    """A short name for a part of a file."""
-    return hashlib.sha256(" ".join(names).encode()).hexdigest()[:10]
-
-
-def kernel_names(text: str) -> list[str]:
-    """The kernels at the top of a file, in order."""
-    return [node.name for node in ast.parse(text).body if _role(node) == "kernel"]
-
-
-def _role(node: ast.stmt) -> str | None:
-    """What Warp makes of a definition: the last word of its decorator."""
-    if not isinstance(node, ast.FunctionDef) or not node.decorator_list:
-        return None
-    name = node.decorator_list[0]
-    name = name.func if isinstance(name, ast.Call) else name
-    word = ast.unparse(name).rpartition(".")[2]
-    return "kernel" if word.endswith("kernel") else word
-
-
-def only(text: str, names: list[str]) -> str:
-    """The file without its other kernels, and without what those alone use: older versions compile every func."""
-    tree = ast.parse(text)
-    definitions = {node.name: node for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
-    kept: set[str] = set()
-    waiting = list(names) + [
-        word
-        for node in tree.body
-        if not isinstance(node, (ast.FunctionDef, ast.ClassDef))
-        for word in _words(node)
-        if word in definitions
-    ]
-    while waiting:
-        name = waiting.pop()
-        if name in kept:
-            continue
-        kept.add(name)
-        waiting += [word for word in _words(definitions[name]) if word in definitions]
-        # Custom gradients and replays name the func that they serve.
-        waiting += [
-            other
-            for other, node in definitions.items()
-            if isinstance(node, ast.FunctionDef)
-            and any(isinstance(item, ast.Call) and name in _words(item) for item in node.decorator_list)
-        ]
-    lines = text.split("\n")
-    for name, node in definitions.items():
-        if name not in kept:
-            first = min([node.lineno, *(item.lineno for item in node.decorator_list)])
-            lines[first - 1 : node.end_lineno] = [""] * ((node.end_lineno or first) - first + 1)
-    return "\n".join(lines)
-
-
-def _words(node: ast.AST) -> set[str]:
-    return {item.id for item in ast.walk(node) if isinstance(item, ast.Name)}
 
 
 # --- examples of rule files ---

@@ -1,4 +1,4 @@
-"""From results of experiments to the table of versions: as data, and as a page."""
+"""From results of experiments to the table of versions, as data; ``versions_page.py`` makes a page of it."""
 
 from __future__ import annotations
 
@@ -6,18 +6,22 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from versions_experiments import Question
 from versions_running import VERSIONS, Kept, key
+from versions_sources import own
+from versions_together import MISSING
 
 from warplint.catalogue.rule import Rule
 
 _MARK = re.compile(r"# (todo-expect|expect|wrong|ok): (WP\d{3}(?:, WP\d{3})*)")
 #: What counts: whether a gradient (or a compiler) was seen to be what the rule says.
-_DECIDED = ("wrong", "right", "refused", "missing")
-_WORDS = {"wrong": "wrong", "right": "right", "refused": "refused", "missing": "not available", "mixed": "partly wrong"}
+_DECIDED = ("wrong", "right", "accepted", "refused", "missing")
+#: So many reasons are kept of a cell.
+_REASONS = 2
 
 #: Rules that say what the compiler refuses, and what its verdict on a kernel with such a mark is to them.
 COMPILED = ("WP701", "WP705", "WP706")
@@ -26,13 +30,24 @@ _REFUSED = {"refused": "wrong", "accepted": "right", "crash": "crash"}
 Results = Mapping[str, Mapping[str, Kept]]
 
 
+@dataclass(frozen=True)
+class Row:
+    """The outcome of one thing that was run for a rule, ``bad`` or right, and what Warp said."""
+
+    bad: bool
+    outcome: str
+    detail: str
+
+
 def table(
     rules: Iterable[Rule], results: Results, questions: Mapping[str, Question], fixtures: Path, contracts: Path
 ) -> dict[str, Any]:
     """The data of ``docs/versions.json``.
 
-    For every rule and version: the ``verdict``, how many ``defects`` (wrong examples, marked kernels and experiments
-    about the rule) had which outcome, and how many ``near_misses`` (right examples, kernels with no mark but ``ok``).
+    For every rule and version: the ``verdict`` and how many ``defects`` (wrong examples, marked kernels and experiments
+    about the rule) had which outcome; the same for ``near_misses`` (right examples, kernels with no mark but ``ok``),
+    whose verdict is ``near``; and ``said``: what Warp says where it refuses or does not know something, or why there
+    is no verdict.
     """
     rules = tuple(rules)
     marks = dict(_marked(fixtures))
@@ -42,42 +57,14 @@ def table(
     for rule in rules:
         found[rule.id] = {}
         for version in VERSIONS:
-            defects: Counter[str] = Counter()
-            near: Counter[str] = Counter()
             parts = results[version]
-            for example in rule.examples:
-                known = key(rule.id, example.code)
-                row = parts["examples"].rows.get(known)
-                # What a recording costs, a program does not show by itself: it is compared with one that lacks it.
-                if example.bad and (row is None or rule.probe.kind == "recording" or not shown(measured, known)):
-                    row = parts["probe"].rows.get(known)
-                if row is not None:
-                    (defects if example.bad else near)[row["outcome"]] += 1
-            for question in questions.values():
-                row = parts["experiments"].rows.get(key(question.program))
-                if row is not None and rule.id in question.about:
-                    defects[answered(row["answer"])] += 1
-            for known, (expected, allowed) in marks.items():
-                row = parts["fixtures"].rows.get(known)
-                if row is None:
-                    continue
-                outcome = row.get("special", {}).get(rule.id, row["outcome"])
-                if rule.id in expected:
-                    defects[outcome] += 1
-                elif not expected and rule.id in allowed:
-                    near[outcome] += 1
-            for known, expected, allowed in compiled:
-                row = parts["contracts"].rows.get(known)
-                if row is not None and rule.id in expected and rule.id in COMPILED:
-                    defects[_REFUSED[row["outcome"]]] += 1
-                elif row is not None and rule.id in allowed:
-                    near["right" if row["outcome"] == "accepted" else row["outcome"]] += 1
-            if defects or near:
-                found[rule.id][version] = {
-                    "verdict": verdict(defects),
-                    "defects": _decided(defects),
-                    "near_misses": _decided(near),
-                }
+            rows = [
+                *_of_examples(rule, parts, measured),
+                *_of_experiments(rule, parts, questions),
+                *_of_fixtures(rule, parts, marks),
+                *_of_contracts(rule, parts, compiled),
+            ]
+            found[rule.id][version] = _cell_data(rule, rows)
     answers = {
         name: {
             "question": question.text,
@@ -90,12 +77,117 @@ def table(
         }
         for name, question in questions.items()
     }
-    return {"warp": VERSIONS, "rules": found, "experiments": answers}
+    taken = {version: _taken(results[version]["contracts"].rows, contracts) for version in VERSIONS}
+    return {"warp": VERSIONS, "rules": found, "experiments": answers, "taken": taken}
+
+
+def _taken(rows: Mapping[str, Mapping[str, Any]], contracts: Path) -> list[str]:
+    """The kernels of the files of contracts that the newest Warp refuses and the code generator of this one takes."""
+    return [
+        f"{path.stem}.{name}"
+        for path in sorted(contracts.glob("*.py"))
+        for text in [path.read_text(encoding="utf-8")]
+        for name, (expected, _) in _marks(text)
+        if expected & set(COMPILED) and rows.get(contract(text, name), {}).get("outcome") == "accepted"
+    ]
+
+
+def _cell_data(rule: Rule, rows: Iterable[Row]) -> dict[str, Any]:
+    """What one rule has for one version."""
+    rows = list(rows)
+    defects = Counter(row.outcome for row in rows if row.bad)
+    near = Counter(row.outcome for row in rows if not row.bad)
+    said = dict.fromkeys(
+        plain(row.detail)
+        for row in rows
+        if row.detail and (row.outcome in ("refused", "missing") or (row.bad and rule.id in COMPILED))
+    )
+    if verdict(defects) is None:
+        told = rule.probe.reason or "; ".join(dict.fromkeys(row.outcome for row in rows if row.bad))
+        said = dict.fromkeys([f"no verdict: {told or 'not run'}", *said])
+    return {
+        "verdict": verdict(defects),
+        "defects": _decided(defects),
+        "near": verdict(near),
+        "near_misses": _decided(near),
+        "said": list(said)[:_REASONS],
+    }
+
+
+def plain(text: str) -> str:
+    """What Warp says, without the names and places that the tool gave to what it ran."""
+    return re.sub(r" at \S*\.py:\d+", "", re.sub(r"_x\d+n\d+", "", text)).strip().removeprefix(";")
+
+
+def _of_examples(
+    rule: Rule, parts: Mapping[str, Kept], measured: Mapping[str, Mapping[str, Mapping[str, Any]]]
+) -> Iterator[Row]:
+    for example in rule.examples:
+        known = key(rule.id, example.code)
+        row = parts["examples"].rows.get(known)
+        if not example.bad:
+            if row is not None:
+                # It is compiled, and its own statements run; there is no gradient to compare.
+                outcome = "accepted" if row["outcome"] == "unmeasured" else row["outcome"]
+                yield Row(False, outcome, row.get("detail", ""))
+            continue
+        if rule.probe.kind == "compile":
+            if row is not None:
+                taken = row["outcome"] in ("right", "unmeasured", "wrong")
+                outcome = "right" if taken else "wrong" if row["outcome"] == "refused" else row["outcome"]
+                yield Row(True, outcome, row.get("detail", ""))
+                continue
+        # What a recording costs, a program does not show by itself: it is compared with one that lacks it.
+        elif row is not None and rule.probe.kind != "recording" and shown(measured, known):
+            yield Row(True, row["outcome"], row.get("detail", ""))
+            continue
+        row = parts["probe"].rows.get(known)
+        if row is not None:
+            yield Row(True, row["outcome"], row.get("detail", ""))
+
+
+def _of_experiments(rule: Rule, parts: Mapping[str, Kept], questions: Mapping[str, Question]) -> Iterator[Row]:
+    for question in questions.values():
+        row = parts["experiments"].rows.get(key(question.program))
+        if row is not None and rule.id in question.about:
+            word, _, detail = row["answer"].partition(": ")
+            outcome = answered(word)
+            yield Row(True, "missing" if outcome == "refused" and MISSING.search(detail) else outcome, detail)
+
+
+def _of_fixtures(
+    rule: Rule, parts: Mapping[str, Kept], marks: Mapping[str, tuple[set[str], set[str]]]
+) -> Iterator[Row]:
+    for known, (expected, allowed) in marks.items():
+        row = parts["fixtures"].rows.get(known)
+        if row is None:
+            continue
+        outcome = row.get("special", {}).get(rule.id, row["outcome"])
+        if rule.id in expected:
+            yield Row(True, outcome, row.get("detail", ""))
+        elif not expected and rule.id in allowed:
+            yield Row(False, outcome, row.get("detail", ""))
+
+
+def _of_contracts(
+    rule: Rule, parts: Mapping[str, Kept], compiled: Iterable[tuple[str, set[str], set[str]]]
+) -> Iterator[Row]:
+    for known, expected, allowed in compiled:
+        row = parts["contracts"].rows.get(known)
+        if row is not None and rule.id in expected and rule.id in COMPILED:
+            yield Row(True, _REFUSED[row["outcome"]], row.get("detail", ""))
+        elif row is not None and rule.id in allowed:
+            yield Row(False, "right" if row["outcome"] == "accepted" else row["outcome"], row.get("detail", ""))
 
 
 def shown(measured: Mapping[str, Mapping[str, Mapping[str, Any]]], known: str) -> bool:
     """Whether a wrong example shows what is wrong with it where it is run as it is: some version got it wrong."""
     return any(rows.get(known, {}).get("outcome") == "wrong" for rows in measured.values())
+
+
+def fixture(file: str, text: str, name: str) -> str:
+    """The key of a kernel in a file of kernels: what is run for it."""
+    return key("kernel", file, own(text, name))
 
 
 def contract(text: str, name: str) -> str:
@@ -139,15 +231,14 @@ def names(results: Results) -> dict[str, Any]:
 
 def answered(answer: str) -> str:
     """The outcome that an experiment's answer stands for."""
-    return next((word for word in ("right", "wrong", "refused") if answer.startswith(word)), "unclear")
+    return next((word for word in ("right", "wrong", "refused", "missing") if answer.startswith(word)), "unclear")
 
 
 def verdict(defects: Mapping[str, int]) -> str | None:
-    """What a version does with the defects of a rule: None where nothing was decided."""
-    wrong, right = defects.get("wrong", 0), defects.get("right", 0)
-    if wrong and right:
+    """What a version does with the defects of a rule, or its near misses: None where nothing was decided."""
+    if defects.get("wrong") and defects.get("right"):
         return "mixed"
-    return next((outcome for outcome in ("wrong", "right", "refused", "missing") if defects.get(outcome)), None)
+    return next((outcome for outcome in _DECIDED if defects.get(outcome)), None)
 
 
 def _decided(counts: Mapping[str, int]) -> dict[str, int]:
@@ -160,7 +251,7 @@ def _marked(fixtures: Path) -> Iterator[tuple[str, tuple[set[str], set[str]]]]:
     for path in sorted(fixtures.glob("*.py")):
         text = path.read_text(encoding="utf-8")
         for name, marks in _marks(text):
-            yield key(path.name, text, name), marks
+            yield fixture(path.name, text, name), marks
 
 
 def _marks(text: str) -> Iterator[tuple[str, tuple[set[str], set[str]]]]:
@@ -177,106 +268,3 @@ def _marks(text: str) -> Iterator[tuple[str, tuple[set[str], set[str]]]]:
         marks = [(kind, rule) for kind, rules in _MARK.findall(source) for rule in rules.split(", ")]
         expected = {rule for kind, rule in marks if kind != "ok"}
         yield name, (expected, {rule for kind, rule in marks if kind == "ok"})
-
-
-# --- the page ---
-
-
-def page(rules: Iterable[Rule], found: Mapping[str, Any]) -> str:
-    """``docs/versions.md``."""
-    versions = list(found["warp"])
-    lines = [
-        "# Versions of Warp",
-        "",
-        "What is wrong in one version of Warp may be right in another, or not compile there. warplint lints for one",
-        "version, which it takes from the first of these that says one:",
-        "",
-        "1. `--warp-version` on the command line,",
-        "2. `warp-version` in the configuration,",
-        "3. the Warp that is installed in the environment that `--python` points at, or else in the active one",
-        "   (what is beside warplint in an environment of its own, as pipx and uv make them, does not count),",
-        "4. a lock file of the project (`uv.lock`, `poetry.lock`, `pdm.lock`, `pylock.toml`, `pixi.lock`), or what its",
-        "   `pyproject.toml`, `requirements*.txt` or `setup.cfg` ask for: the newest version that they allow,",
-        "5. the newest version that warplint knows.",
-        "",
-        "Nothing of an environment is run or imported for that. `--verbose` tells which version it is and what says",
-        "so, and JSON output has both. A rule is applied only where the version is in its range, and its message says",
-        "since or until when that is so. The probe always runs with the Warp beside warplint: where that is another",
-        "version, the evidence says so.",
-        "",
-        "The tables below are results of `python tools/versions.py --write`, which runs the examples of the rules, the",
-        "kernels of the tests and a number of experiments under each version on the CPU device. The tests hold the",
-        "ranges in the rule files against them. Of every table cell the numbers are in `docs/versions.json`.",
-        "",
-        "Versions: " + ", ".join(found["warp"].values()) + ".",
-        "",
-        "## Rules",
-        "",
-        "*wrong*: the gradients of all that was run are what the rule says; *partly wrong*: of some of it;",
-        "*right*: of none; *refused*: Warp does not compile any of it; *not available*: this version has not what it",
-        "is about; an empty cell: not run. In brackets, how many examples, kernels and experiments were wrong, right.",
-        "",
-        "| rule | range | " + " | ".join(versions) + " |",
-        "|---|---|" + "---|" * len(versions),
-    ]
-    for rule in rules:
-        if not any(entry["verdict"] for entry in found["rules"][rule.id].values()):
-            continue
-        cells = [_cell(found["rules"][rule.id].get(version)) for version in versions]
-        lines.append(f"| [{rule.id}](rules/{rule.id}.md) | `{rule.warp}` | " + " | ".join(cells) + " |")
-    lines += ["", "## Experiments", "", "| what | " + " | ".join(versions) + " |", "|---|" + "---|" * len(versions)]
-    refusals: list[str] = []
-    for experiment in found["experiments"].values():
-        cells = []
-        for version in versions:
-            answer = experiment["answers"].get(version, "")
-            cells.append(_short(answer))
-            if answer.startswith("refused"):
-                refusals.append(
-                    f"- {experiment['question']}, Warp {version}: {_code(answer.removeprefix('refused: '))}"
-                )
-        text = experiment["question"].replace("|", "\\|")
-        lines.append(f"| {text} | " + " | ".join(cells) + " |")
-    if refusals:
-        lines += ["", "What Warp says where it refuses:", "", *refusals]
-    near = list(_near_misses(found, versions))
-    if near:
-        lines += [
-            "",
-            "## Near misses that are wrong in old versions",
-            "",
-            "Kernels beside the defects that are right in the newest version, and were wrong in older ones. Up to",
-            "Warp 1.11 (the next that was run is 1.13) a store does not consume the gradient of the element that it",
-            "overwrites, so that whatever stores over a value that has a gradient counts it once more.",
-            "",
-            *near,
-        ]
-    return "\n".join(lines) + "\n"
-
-
-def _cell(entry: Mapping[str, Any] | None) -> str:
-    if entry is None or entry["verdict"] is None:
-        return ""
-    counts = [str(entry["defects"][word]) for word in ("wrong", "right") if entry["defects"].get(word)]
-    return _WORDS[entry["verdict"]] + (f" ({':'.join(counts)})" if counts else "")
-
-
-def _short(answer: str) -> str:
-    return answer.partition(":")[0] if answered(answer) != "unclear" else answer
-
-
-def _code(text: str) -> str:
-    # Folders of the machine that it ran on are nobody's business.
-    text = re.sub(r" at \S*\.py:\d+", "", re.sub(r"_x\d+n\d+", "", text))
-    return f"`{text}`"
-
-
-def _near_misses(found: Mapping[str, Any], versions: Iterable[str]) -> Iterator[str]:
-    for version in versions:
-        wrong = {
-            rule: entries[version]["near_misses"]["wrong"]
-            for rule, entries in found["rules"].items()
-            if entries.get(version, {}).get("near_misses", {}).get("wrong")
-        }
-        if wrong:
-            yield f"- Warp {version}: " + ", ".join(f"{count} of {rule}" for rule, count in wrong.items())

@@ -3,7 +3,8 @@ them once. Runs with the Warp that is beside it, whichever that is, and needs no
 
 Each program is run for its definitions in a namespace of its own, under names of its own. First every program is put
 through the code generator by itself, which takes no time and says what Warp refuses in its own words. What is left is
-compiled together, in ever smaller parts where the C++ compiler refuses it.
+compiled together. Where the C++ compiler refuses something, its messages tell whose it is, and the rest is compiled
+without that; where they do not, in ever smaller parts.
 """
 
 from __future__ import annotations
@@ -25,6 +26,12 @@ from typing import Any
 #: Programs with options of their own for a module, or for the process, cannot share a module.
 _OPTIONS = re.compile(r"set_module_options|get_module\(|wp\.config\.|module=")
 
+
+#: Error texts of what an older Warp does not know, as against what it knows and refuses.
+MISSING = re.compile(
+    r"has no attribute|undefined symbol|[Uu]nknown (attribute|function)|unexpected keyword|Could not find function"
+    r"|not supported in this version|is not subscriptable|cannot import name|No module named"
+)
 
 #: Tells the names of one call from those of others.
 _calls = itertools.count()
@@ -106,14 +113,44 @@ def together(
                     _defined(programs[name], module, folder, shared)
                 load(_warp().get_module(module))
         except Exception as error:
+            text = errors.read_text(errors="replace")
+            told = dict(reversed(list(blamed(text, mark))))  # the first message of each
+            blame = {name: words for name in part if (words := told.get(_number(programs[name], mark)))}
             if len(part) == 1:
-                words = re.search(r"error: (.{0,160})", errors.read_text(errors="replace"))
-                programs[part[0]].error = error
-                programs[part[0]].refused = f"C++ error: {words[1]}" if words else said(error)
+                found = re.search(r"error: (.{0,160})", text)
+                blame = {part[0]: found[1] if found else ""}
+            for name, words in blame.items():
+                programs[name].error = error
+                programs[name].refused = f"C++ error: {words}" if words else said(error)
+            if blame:
+                waiting.append([name for name in part if name not in blame])
             else:
                 middle = len(part) // 2
                 waiting += [part[middle:], part[:middle]]
     return programs
+
+
+def blamed(errors: str, mark: str) -> Iterator[tuple[int, str]]:
+    """The numbers of the programs that messages of the C++ compiler are about, and their words.
+
+    A message names a line of the source that Warp made; the last name before it that ends in ``mark`` and a number
+    tells whose that is.
+    """
+    for path, line, words in re.findall(r"^(\S+\.cpp):(\d+):\d+: error: (.{0,160})", errors, re.M):
+        try:
+            before = Path(path).read_text(encoding="utf-8", errors="replace").split("\n")[: int(line)]
+        except OSError:
+            continue
+        for above in reversed(before):
+            found = re.findall(rf"_{mark}(\d+)", above)
+            if found:
+                yield int(found[-1]), words
+                break
+
+
+def _number(program: Program, mark: str) -> int:
+    """What a program's names end in."""
+    return int(next(iter(program.names.values()), f"_{mark}-1").rpartition(mark)[2])
 
 
 def generated(module: Any) -> None:
@@ -168,7 +205,8 @@ def forked(answer: Callable[[], Any], seconds: int) -> Any:
 def _defined(program: Program, module: str, folder: Path, shared: Mapping[str, Any] | None) -> None:
     """Runs the text of a program in ``module``: Warp goes by the name of the module that a function says it is in."""
     if module not in sys.modules:
-        sys.modules[module] = ModuleType(module)
+        made = sys.modules[module] = ModuleType(module)
+        made.__dict__.update(wp=_warp(), warp=_warp())  # the annotations of structs are looked up there by 1.5
     path = folder / f"{module}_{next(iter(program.names.values()), '')}.py"
     path.write_text(program.text, encoding="utf-8")
     program.scope = {**(shared or {}), "__name__": module, "__file__": str(path)}

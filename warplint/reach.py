@@ -21,6 +21,8 @@ from warplint.source.project import Module, Project
 Uses = Mapping[tuple[Path, str], KernelUse]
 
 _MAIN = re.compile(r"^if __name__\s*==", re.MULTILINE)
+#: What runs adjoints: a tape, or a launch that asks for the adjoint itself.
+_BACKWARD = re.compile(r"Tape|\badjoint\s*=\s*True\b")
 _FORWARD_ONLY = re.compile(r"enable_backward[\"']?\s*[=:]\s*False\b")
 
 #: So many other modules of a package must say that their kernels run forward only.
@@ -71,7 +73,7 @@ def _stays_in_script(kernel: DefinitionRef, project: Project) -> bool:
     """Whether a kernel is launched by a program or test without tapes, which nothing else takes it from."""
     module = project.module(kernel.path)
     name = kernel.qualname
-    if module is None or "." in name or "Tape" in module.text or not _is_run(module):
+    if module is None or "." in name or _BACKWARD.search(module.text) or not _is_run(module):
         return False
     if not re.search(rf"\blaunch(?:_tiled)?\(\s*(?:kernel\s*=\s*)?{name}\b", module.text):
         return False
@@ -101,7 +103,7 @@ def _is_private(kernel: DefinitionRef, project: Project) -> bool:
     package = module.name.partition(".")[0]
     if sum(other is not module for other in _forward_only(package, project)) < _SEVERAL:
         return False
-    return not any("Tape" in other.text and name in other.text for other in project.modules())
+    return not any(name in other.text and _BACKWARD.search(other.text) for other in project.modules())
 
 
 def _forward_only(package: str, project: Project) -> tuple[Module, ...]:

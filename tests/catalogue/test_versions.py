@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from versions_experiments import QUESTIONS
+from versions_page import page
 from versions_running import VERSIONS
-from versions_table import answered, page, verdict
+from versions_table import answered, verdict
 
 from warplint.catalogue.loading import load_catalogue
 from warplint.catalogue.rule import Rule
@@ -27,13 +30,46 @@ def _verdicts(rule: Rule) -> dict[str, str | None]:
     return {version: entry["verdict"] for version, entry in TABLE["rules"].get(rule.id, {}).items()}
 
 
+def contradictions(rule: Rule, verdicts: Mapping[str, str | None]) -> list[str]:
+    """The versions whose verdict is not what the range of a rule says."""
+    return [
+        version
+        for version, said in verdicts.items()
+        if (said not in _INSIDE if rule.concerns(VERSIONS[version]) else said in ("wrong", "mixed"))
+    ]
+
+
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
 def test_a_range_holds_the_versions_that_have_the_defect_and_no_others(rule: Rule) -> None:
-    for version, said in _verdicts(rule).items():
-        if rule.concerns(VERSIONS[version]):
-            assert said in _INSIDE, f"Warp {version} gets right what {rule.id} is about"
-        else:
-            assert said != "wrong", f"Warp {version} has the defect that {rule.id} is about"
+    assert contradictions(rule, _verdicts(rule)) == []
+
+
+def test_a_range_that_the_table_contradicts_is_told() -> None:
+    by_id = {rule.id: rule for rule in RULES}
+    copies = replace(by_id["WP206"], warp=">=1.0")  # right from 1.17 on
+    assert contradictions(copies, _verdicts(copies)) == ["1.17", "1.18", "1.19"]
+    narrow = replace(by_id["WP206"], warp=">=1.8,<1.16")
+    assert contradictions(narrow, _verdicts(narrow)) == ["1.5", "1.16"]
+    assert contradictions(by_id["WP206"], {"1.8": "right"}) == ["1.8"]
+    assert contradictions(by_id["WP206"], {"1.19": "mixed"}) == ["1.19"]
+
+
+def test_every_rule_has_a_verdict_for_every_version_or_a_reason() -> None:
+    for rule in RULES:
+        entries = TABLE["rules"][rule.id]
+        assert list(entries) == list(VERSIONS), rule.id
+        for version, entry in entries.items():
+            if entry["verdict"] is None:
+                assert rule.probe.kind == "none", f"{rule.id} was not run with Warp {version}: {entry['said']}"
+                assert entry["said"][0] == f"no verdict: {rule.probe.reason}"
+            elif entry["verdict"] in ("refused", "missing"):
+                assert entry["said"], f"what Warp {version} says of {rule.id} is not kept"
+
+
+def test_the_right_examples_of_every_rule_were_run_with_every_version() -> None:
+    for rule in RULES:
+        for version, entry in TABLE["rules"][rule.id].items():
+            assert entry["near"] is not None, f"{rule.id}, Warp {version}"
 
 
 @pytest.mark.parametrize(

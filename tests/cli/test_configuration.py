@@ -9,6 +9,7 @@ import pytest
 from command import Command
 from linting import LIGHT, PLAN, hits
 from own_rule import OWN_RULE
+from programs import REACHED
 
 
 def test_severities_decide_what_is_listed_and_what_fails(project: Path, lint: Command) -> None:
@@ -42,38 +43,6 @@ def test_what_a_run_fails_on(
     assert (hits(done), done.returncode) == ([LIGHT, PLAN], status)
 
 
-REACHED = """
-import warp as wp
-
-
-@wp.kernel
-def on_tape(x: wp.array(dtype=float), out: wp.array(dtype=float)):
-    i = wp.tid()
-    out[i] *= x[i]
-
-
-@wp.kernel
-def off_tape(x: wp.array(dtype=float), out: wp.array(dtype=float)):
-    i = wp.tid()
-    out[i] *= x[i]
-
-
-@wp.kernel
-def nowhere(x: wp.array(dtype=float), out: wp.array(dtype=float)):
-    i = wp.tid()
-    out[i] *= x[i]
-
-
-def slope(start):
-    x = wp.array(start, dtype=float, requires_grad=True)
-    out = wp.ones_like(x)
-    tape = wp.Tape()
-    with tape:
-        wp.launch(on_tape, dim=len(start), inputs=[x], outputs=[out])
-    tape.backward(grads={out: wp.ones_like(out)})
-    wp.launch(off_tape, dim=len(start), inputs=[x], outputs=[out])
-    return x.grad.numpy()
-"""
 _REACHED = {"taped": 8, "untaped": 14, "library": 20}
 
 

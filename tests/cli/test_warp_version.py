@@ -52,6 +52,28 @@ def test_the_report_says_which_and_why(warplint: Command, tmp_path: Path) -> Non
     assert (document["warp_version"], document["warp_version_source"]) == ("1.18", "`--warp-version` says so")
 
 
+def test_reports_with_room_for_it_say_so(warplint: Command, tmp_path: Path) -> None:
+    copied(tmp_path)
+    source = "`warp-version` in warplint.toml says so"
+    for configured in (True, False):
+        if configured:
+            (tmp_path / "warplint.toml").write_text('warp-version = "1.16"\n')
+        else:
+            (tmp_path / "warplint.toml").unlink()
+        outputs = [part for name in ("jsonl", "sarif", "html", "markdown") for part in ("--output", f"{name}={name}")]
+        done = warplint("--no-probe", *outputs, "copied.py")
+        said = f"for Warp 1.16 ({source})" if configured else f"for Warp {HERE} (installed beside warplint)"
+        # A terminal is told what is not as one expects it.
+        assert (f"Linted {said}" in done.stdout) is configured
+        for name in ("html", "markdown"):
+            assert said in (tmp_path / name).read_text(), name
+        last = json.loads((tmp_path / "jsonl").read_text().splitlines()[-1])
+        properties = json.loads((tmp_path / "sarif").read_text())["runs"][0]["properties"]
+        told = ("1.16", source) if configured else (HERE, "installed beside warplint")
+        assert (last["warp_version"], last["warp_version_source"]) == told
+        assert (properties["warpVersion"], properties["warpVersionSource"]) == told
+
+
 def test_files_under_other_configurations_are_for_other_versions(lint: Command, tmp_path: Path) -> None:
     for name, asked in (("old", "1.16"), ("new", "1.18")):
         (tmp_path / name).mkdir()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +15,7 @@ from warplint.catalogue.matching import Matcher
 from warplint.kernels.names import lacking, parsed
 from warplint.source.project import Module, Project
 
-RULES = ("WP312", "WP313", "WP314", "WP413")
+RULES = ("WP312", "WP313", "WP314", "WP315", "WP413")
 VERSIONS = ("1.5", "1.11", "1.12", "1.13", "1.14", "1.15", "1.16", "1.17", "1.18", "1.19")
 
 
@@ -62,3 +64,19 @@ def test_gradients_of_volumes_of_four_components(project: Project, version: str,
     right = {"vec4_mat43", "vec4d_mat43d", "vec4_local_matrix", "type_of_grads", "index_vec4"}
     assert found & right == (right if refused else set())
     assert not found & {"vec3_mat33", "scalar_vec3", "without_gradient"}
+
+
+TABLE = json.loads((Path(__file__).parents[2] / "docs" / "versions.json").read_text(encoding="utf-8"))
+REFUSALS = {"unsupported-in-kernel", "constant-mutated-in-loop", "volume-gradient-shape"}
+
+
+@pytest.mark.parametrize("version", TABLE["warp"])
+def test_what_a_version_compiles_is_not_called_refused(project: Project, version: str) -> None:
+    """``docs/versions.json`` has what is refused by the newest version and was taken by this one when it was run."""
+    project.warp_version = lambda path: parsed(version)  # type: ignore[misc]
+    for path in sorted((SOURCES.parent.parent / "fixtures" / "contracts").glob("*.py")):
+        module = project.load(path)
+        assert isinstance(module, Module)
+        refused = {fact.definition for fact in kernels.analyse(project, module) if fact.kind in REFUSALS}
+        taken = {name.partition(".")[2] for name in TABLE["taken"][version] if name.startswith(f"{path.stem}.")}
+        assert refused & taken == set(), path.name

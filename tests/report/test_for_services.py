@@ -130,4 +130,5 @@ class TestMarkdown:
         assert [line for line in lines if line.startswith("`")] == ["`p` is lost.", "`````text", "`````"]
 
     def test_nothing(self, source: Source) -> None:
-        assert list(markdown.render(report(sources=[source]))) == ["# warplint", "", "No findings; 1 file."]
+        linted = "Linted for Warp 1.19.0 (installed beside warplint)."
+        assert list(markdown.render(report(sources=[source]))) == ["# warplint", "", "No findings; 1 file.", "", linted]

@@ -9,7 +9,7 @@ import pytest
 
 from warplint.settings.configuration import DEFAULTS, Configurations
 from warplint.settings.installed import EnvironmentUnusable, active_environment, is_tool_environment, warp_beside
-from warplint.settings.requirements import NEWEST, allowed, required
+from warplint.settings.requirements import NEWEST, allowed, is_pinned, required
 from warplint.settings.warp import WarpVersion, WarpVersions, series
 
 
@@ -152,6 +152,10 @@ class TestEnvironments:
         ("warp-lang *", NEWEST),
         ("warp-lang>=1.25", "1.25"),
         ("warp-lang @ https://example.org/warp_lang-1.14.0-py3-none-any.whl", "1.14.0"),
+        ("warp-lang @ git+https://example.org/warp.git@v1.14.0#egg=warp", "1.14.0"),
+        ("warp-lang @ git+https://example.org/warp.git@main", None),
+        ("warp-lang==1.16.0 \\", "1.16.0"),
+        ("warp-lang==1.16.0", "1.16.0"),
         ("warp-lang>=one", None),
         ("warp-lang-extras==1.2", None),
         ("warp", None),
@@ -180,6 +184,34 @@ def test_a_requirement_stands_for_what_an_installer_takes(requirement: str, vers
         ("pdm.lock", '[[package]]\nname = "warp-lang"\nextras = ["a"]\nversion = "1.16"\n'),
         ("pixi.lock", "- pypi: https://example.org/warp_lang-1.16-py3-none-manylinux2014_x86_64.whl\n"),
         ("pixi.lock", "- kind: pypi\n  name: warp-lang\n  version: '1.16'\n"),
+        ("pylock.toml", '[[packages]]\nname = "warp-lang"\nversion = "1.16"\n'),
+        ("pylock.sim.toml", '[[packages]]\nname = "warp-lang"\nversion = "1.16"\n'),
+        ("Pipfile.lock", '{"default": {"warp-lang": {"hashes": ["sha256:0"], "version": "==1.16"}}}'),
+        ("conda-lock.yml", "package:\n- name: warp-lang\n  version: '1.16'\n  manager: conda\n"),
+        ("Pipfile", '[packages]\nwarp-lang = "<1.17"\n'),
+        ("Pipfile", '[sim]\nwarp-lang = {version = "<1.17", markers = "python_version > \'3.9\'"}\n'),
+        ("pixi.toml", '[feature.sim.pypi-dependencies]\nwarp-lang = {version = ">=1.5,<1.17"}\n'),
+        ("pixi.toml", '[target.linux-64.dependencies]\nwarp-lang = "1.16.*"\n'),
+        ("pyproject.toml", '[tool.poetry.group.sim.dependencies]\nwarp-lang = "~1.16"\n'),
+        (
+            "pyproject.toml",
+            '[tool.poetry.dependencies]\nwarp-lang = [{version = "1.11.*", python = "<3.9"}, {version = "1.16.*"}]\n',
+        ),
+        ("pyproject.toml", '[tool.poetry.dependencies]\nwarp-lang = {git = "https://example.org/w", tag = "v1.16"}\n'),
+        ("pyproject.toml", '[tool.uv]\nconstraint-dependencies = ["warp-lang<1.17"]\n'),
+        ("pyproject.toml", '[tool.pdm.dev-dependencies]\nsim = ["warp-lang<1.17"]\n'),
+        ("pyproject.toml", '[tool.hatch.envs.sim]\nextra-dependencies = ["warp-lang<1.17"]\n'),
+        ("requirements.in", "warp-lang<1.17\n"),
+        ("dev-requirements.txt", "warp-lang<1.17\n"),
+        ("constraints.txt", "warp-lang==1.16\n"),
+        ("requirements.txt", "# by pip-compile\nwarp-lang==1.16 \\\n    --hash=sha256:00 \\\n    --hash=sha256:01\n"),
+        ("requirements.txt", "warp-lang==1.11 ; python_version < '3.9'\nwarp-lang==1.16 ; python_version >= '3.9'\n"),
+        ("setup.py", "from setuptools import setup\nsetup(extras_require={'warp-lang': ['warp-lang>=1.5,<1.17']})\n"),
+        ("environment.yml", "dependencies:\n  - conda-forge::warp-lang=1.16\n"),
+        ("environment.yml", "dependencies:\n  - warp-lang >=1.5,<1.17  # pinned\n"),
+        ("environment.yml", "dependencies:\n  - warp-lang=1.16.*=cuda12*\n"),
+        ("environment.yml", "dependencies:\n  - warp-lang 1.16 py311_0\n"),
+        ("environment-dev.yaml", "dependencies:\n- pip\n- pip:\n  - 'warp-lang==1.16'\n"),
     ],
 )
 def test_files_that_ask_for_warp(tmp_path: Path, name: str, text: str) -> None:
@@ -215,6 +247,34 @@ def test_a_lock_counts_before_a_nearer_requirement(tmp_path: Path) -> None:
     (tmp_path / "member" / "pyproject.toml").write_text('[project]\ndependencies = ["warp-lang>=1.5"]\n')
     found = required(tmp_path / "member")
     assert found is not None and found[0] == "1.10.0"
+
+
+def test_what_pip_tools_pinned_counts_before_what_it_was_compiled_from(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "pyproject.toml").write_text('[project]\ndependencies = ["warp-lang>=1.5"]\n')
+    (tmp_path / "requirements.in").write_text("warp-lang\n")
+    assert required(tmp_path) == (NEWEST, f"{tmp_path / 'pyproject.toml'} asks for `warp-lang>=1.5`")
+    (tmp_path / "requirements.txt").write_text("warp-lang==1.16.0 \\\n    --hash=sha256:00\n")
+    (tmp_path / "member").mkdir()
+    (tmp_path / "member" / "requirements.txt").write_text("warp-lang~=1.5\n")
+    for folder in (tmp_path, tmp_path / "member"):
+        assert required(folder) == ("1.16.0", f"{tmp_path / 'requirements.txt'} asks for `warp-lang==1.16.0`")
+
+
+@pytest.mark.parametrize(
+    "requirement", ["warp-lang>=1.16.0", "warp-lang==1.16.*", "warp-lang~=1.16.0", "warp-lang!=1.16.0"]
+)
+def test_what_leaves_a_choice_is_no_pin(requirement: str) -> None:
+    assert not is_pinned(requirement)
+    assert is_pinned("warp-lang[extras] == 1.16.0 ; python_version < '3.9'") and is_pinned("warp-lang 1.16.0")
+
+
+def test_nothing_of_a_setup_file_is_run(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "setup.py").write_text("raise SystemExit('run')\nsetup(install_requires=['warp-lang==1.16.0'])\n")
+    assert required(tmp_path) == ("1.16.0", f"{tmp_path / 'setup.py'} asks for `warp-lang==1.16.0`")
+    (tmp_path / "setup.py").write_text("setup(install_requires=['warp-lang==1.16.0'\n")
+    assert required(tmp_path) is None
 
 
 def test_the_newest_known_is_the_newest_in_the_table_of_versions() -> None:

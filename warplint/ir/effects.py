@@ -89,9 +89,9 @@ class EffectSummary:
 class KernelUse:
     """How the analysed host code uses one kernel.
 
-    ``taped``: some launch is recorded. ``constant``: the arrays that none of the recorded launches passes with a
-    gradient, and that nothing shows to be meant to have one; empty where no launch is recorded. ``absent``: the
-    parameters for which all recorded launches pass ``None``.
+    ``taped``: some launch is recorded, or one runs the adjoint itself (``adjoint=True``). ``constant``: the arrays that
+    none of the recorded launches passes with a gradient, and that nothing shows to be meant to have one; empty where
+    no launch is recorded. ``absent``: the parameters for which all recorded launches pass ``None``.
     """
 
     taped: bool

@@ -34,6 +34,7 @@ KINDS: Mapping[str, frozenset[str]] = {
     # kernels: what older versions get wrong
     "conditional-element": frozenset({"target", "operator"}),
     "element-component-stored": frozenset({"target", "operator"}),
+    "struct-member-stored": frozenset({"target", "operator"}),
     "element-component-updated": frozenset({"target", "operator"}),
     "element-stored-over": frozenset({"target", "operator"}),
     "func-compiled-without-adjoint": frozenset({"kernel", "function", "argument"}),

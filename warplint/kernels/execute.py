@@ -168,7 +168,9 @@ class _Body(Stores):
     def _value(self, node: ir.Expr, statement: Span) -> int:
         """What is assigned by a statement; literals are noted."""
         value = self.expr(node)
-        if untranslated.is_literal(node) or (
+        # 1.5 makes a variable of a literal with a sign
+        signed = isinstance(node, ir.Unary) and self.knowledge.warp_version(self.module.path) < (1, 8)
+        if (untranslated.is_literal(node) and not signed) or (
             isinstance(node, ir.Call)
             and self.project.external(self.module, node.func, self.definition.scope) == "warp.static"
         ):

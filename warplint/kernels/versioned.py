@@ -4,6 +4,8 @@
   the element before, another stored value or one that was read, got it as well.
 - Before 1.14, a store into a component or member of an element (``a[i][0] = x``) passed no gradient to what was stored;
   before 1.18, the same for ``+=`` and other operators.
+- Before 1.15, a store into a member of a struct that is no element of an array (``s.a = x``) passed no gradient either:
+  not for a local struct, nor one that a func was given, makes or returns.
 - From 1.11 to 1.16, an element of an array that is one side of a conditional expression as it is (``a[i] if c else b``)
   got no gradient: ``Adjoint.emit_IfExp`` of Warp's ``codegen.py`` loaded it where newer versions copy it.
 
@@ -20,11 +22,11 @@ from warplint.kernels.elements import Elements
 from warplint.kernels.invariance import Invariance
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.losses import written
-from warplint.kernels.trace import Operation, Trace, Write
+from warplint.kernels.trace import Insert, Operation, Trace, Write
 from warplint.records import dataclass
 
 #: The first versions without these defects.
-_CONSUMED, _COMPONENTS, _CONDITIONAL, _UPDATED = (1, 13), (1, 14), (1, 17), (1, 18)
+_CONSUMED, _COMPONENTS, _MEMBERS, _CONDITIONAL, _UPDATED = (1, 13), (1, 14), (1, 15), (1, 17), (1, 18)
 #: The first version that loads before it chooses; 1.8 did not.
 _LOADING = (1, 11)
 
@@ -55,7 +57,7 @@ class Versioned:
         if self._version >= _UPDATED:
             return
         seen: set[tuple[str, Span]] = set()
-        for old in (*self._components(), *self._conditionals(), *self._stores()):
+        for old in (*self._components(), *self._members(), *self._conditionals(), *self._stores()):
             if (old.kind, old.span) not in seen:
                 seen.add((old.kind, old.span))
                 yield old
@@ -71,6 +73,20 @@ class Versioned:
                 yield Old("element-component-updated", write.statement, write.target, write.operator)
             elif write.operator == "=" and (composite or write.member) and self._version < _COMPONENTS:
                 yield Old("element-component-stored", write.statement, write.target, write.operator)
+
+    def _members(self) -> Iterator[Old]:
+        """Stores into members of structs; stores into a component of one are wrong in newer versions too."""
+        if self._version >= _MEMBERS:
+            return
+        operations = self._trace.operations
+        for operation in operations:
+            if operation.name != "setfield" or not self._active.useful[operation.index]:
+                continue
+            value = operation.operands[1]
+            if self._active.varied[value] and not isinstance(operations[value].detail, Insert):
+                yield Old(
+                    "struct-member-stored", operation.span, f"{operation.variable or 'struct'}.{operation.detail}", "="
+                )
 
     def _conditionals(self) -> Iterator[Old]:
         if not _LOADING <= self._version < _CONDITIONAL:

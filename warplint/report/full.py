@@ -9,7 +9,7 @@ from warplint.ir.facts import Finding
 from warplint.report.model import Report, evidence_line
 from warplint.report.snippets import gutter_width, snippet
 from warplint.report.style import PLAIN, Style
-from warplint.report.summary import summary
+from warplint.report.summary import BESIDE, linted_for, summary
 
 # Columns of a wrapped sentence, at most and at least.
 _MOST, _LEAST = 100, 30
@@ -36,6 +36,8 @@ def render(report: Report, style: Style = PLAIN, width: int | None = None, summe
         yield ""
     if summed_up:
         yield summary(report, style)
+        if report.warp_version_source not in (None, BESIDE):
+            yield f"Linted {linted_for(report)}"
 
 
 def _block(finding: Finding, report: Report, style: Style, width: int | None) -> Iterator[str]:

@@ -16,7 +16,7 @@ from warplint.report.model import Report, evidence_line, problem_line
 from warplint.report.plots import gradient_plot, life_line
 from warplint.report.snippets import snippet
 from warplint.report.style import Style
-from warplint.report.summary import count, summary
+from warplint.report.summary import count, linted_for, summary
 
 _STYLE = """
 :root { --text: #1b1f24; --faint: #59636e; --paper: #fff; --box: #f6f8fa; --line: #d1d9e0; --red: #b3261e;
@@ -73,7 +73,7 @@ def render(report: Report) -> Iterator[str]:
 
 def _head(report: Report) -> Iterator[str]:
     made = f"warplint {report.version}"
-    made += f", Warp {report.warp_version}" if report.warp_version else ""
+    made += f", {linted_for(report)}" if report.warp_version else ""
     made += f", probed on {report.device}" if report.device else ""
     yield f'<h1>warplint report</h1><p class="faint">{_text(made)}</p><p>{_text(summary(report))}.</p>'
     counts = report.counts()

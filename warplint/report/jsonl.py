@@ -13,6 +13,7 @@ def render(report: Report) -> Iterator[str]:
     """The lines."""
     documents: list[dict[str, object]] = [{"kind": "finding", **finding(found)} for found in report.findings]
     documents += [{"kind": "error", **error(problem)} for problem in report.problems]
-    documents.append({"kind": "summary", "version": report.version, **report.counts()})
+    told = {"warp_version": report.warp_version, "warp_version_source": report.warp_version_source}
+    documents.append({"kind": "summary", "version": report.version, **told, **report.counts()})
     for document in documents:
         yield json.dumps(plain(document), allow_nan=False)

@@ -9,7 +9,7 @@ from warplint.ir.spans import displayed
 from warplint.report.model import Report, evidence_and_reach, problem_line
 from warplint.report.snippets import snippet
 from warplint.report.style import PLAIN
-from warplint.report.summary import summary
+from warplint.report.summary import linted_for, summary
 
 
 def render(report: Report) -> Iterator[str]:
@@ -17,6 +17,9 @@ def render(report: Report) -> Iterator[str]:
     yield "# warplint"
     yield ""
     yield f"{summary(report)}."
+    if report.warp_version:
+        yield ""
+        yield f"Linted {_line(linted_for(report))}."
     if report.findings:
         yield ""
         yield "| place | rule | severity | verdict | what |"

@@ -43,6 +43,7 @@ def render(report: Report) -> Iterator[str]:
             }
         },
         "columnKind": "unicodeCodePoints",
+        "properties": {"warpVersion": report.warp_version, "warpVersionSource": report.warp_version_source},
         "originalUriBaseIds": {_ROOT: {"uri": root.as_uri() + "/"}},
         "invocations": [
             {

@@ -5,6 +5,9 @@ from __future__ import annotations
 from warplint.report.model import Report
 from warplint.report.style import PLAIN, Style
 
+#: What says which Warp it is where nobody needs to be told: the one that runs the probe is the one in use.
+BESIDE = "installed beside warplint"
+
 
 def summary(report: Report, style: Style = PLAIN) -> str:
     """``Found 3 findings (2 confirmed, 1 inconclusive); 1 refuted and hidden; 12 files``."""
@@ -31,6 +34,13 @@ def summary(report: Report, style: Style = PLAIN) -> str:
     if counts["errors"]:
         parts.append(count(counts["errors"], "error"))
     return "; ".join(parts)
+
+
+def linted_for(report: Report) -> str:
+    """``for Warp 1.16 (`warp-version` in warplint.toml says so)``: which Warp the code is for, and what says so."""
+    return f"for Warp {report.warp_version}" + (
+        f" ({report.warp_version_source})" if report.warp_version_source else ""
+    )
 
 
 def count(number: int, noun: str) -> str:

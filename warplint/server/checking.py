@@ -21,9 +21,9 @@ from warplint.server.cells import Cells
 from warplint.server.incremental import Memory, analyse_again
 from warplint.server.shape import Shape
 from warplint.settings.configuration import NAMES, Configurations
+from warplint.settings.declared import LOCKS
 from warplint.settings.discovery import discover
 from warplint.settings.options import Selectors
-from warplint.settings.requirements import LOCKS
 from warplint.settings.warp import WarpVersions
 from warplint.source.project import Module, Project
 

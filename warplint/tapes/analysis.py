@@ -106,9 +106,9 @@ class TapeAnalysis:
             self.exhausted.append((module.path, trace.entry))
         held = _held(trace)
         for record in trace:
-            if isinstance(record, Launched) and not record.adjoint:
+            if isinstance(record, Launched):
                 key = (record.kernel.path, record.kernel.qualname)
-                use = KernelUse(False)
+                use = KernelUse(record.adjoint)  # which of its arrays have a gradient, another list says
                 if record.recorded:
                     use = KernelUse(True, _constant(record, held), _absent(record))
                 self.uses[key] = self.uses[key].also(use) if key in self.uses else use

@@ -165,3 +165,45 @@ def chosen_index(x: wp.array(dtype=float), n: wp.array(dtype=int), y: wp.array(d
 def forward(x: wp.array(dtype=float), v: wp.array(dtype=wp.vec3)):
     i = wp.tid()
     v[i][0] = x[i]
+
+
+@wp.func
+def made(x: float):
+    joint = Joint()
+    joint.stiffness = x * x  # before 1.15: WP315
+    return joint
+
+
+@wp.kernel
+def members(x: wp.array(dtype=float), given: Joint, y: wp.array(dtype=float)):
+    i = wp.tid()
+    joint = made(x[i])
+    joint.axis = wp.vec3(x[i], x[i], 0.0)  # before 1.15: WP315
+    joint.stiffness += x[i]  # before 1.15: WP315
+    given.stiffness = x[i] * joint.stiffness  # before 1.15: WP315
+    y[i] = wp.length(joint.axis) + given.stiffness
+
+
+@wp.kernel
+def constant_members(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    joint = Joint()
+    joint.stiffness = 2.0
+    joint.axis = wp.vec3(1.0, 0.0, 0.0)
+    y[i] = joint.stiffness * x[i] + wp.length(joint.axis)
+
+
+@wp.kernel
+def unused_member(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    joint = Joint()
+    joint.stiffness = x[i] * x[i]
+    y[i] = x[i]
+
+
+@wp.kernel(enable_backward=False)
+def forward_member(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    joint = Joint()
+    joint.stiffness = x[i] * x[i]
+    y[i] = joint.stiffness
