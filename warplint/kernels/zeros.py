@@ -29,6 +29,18 @@ def zeros(trace: Trace) -> frozenset[int]:
     return frozenset(found)
 
 
+def leave_out(trace: Trace) -> None:
+    """Makes sums with such a value other names for what they are added to (or taken from)."""
+    nothing = zeros(trace)
+    if not nothing:
+        return
+    for operation in trace.operations:
+        if operation.name in ("add", "sub") and operation.operands[1] in nothing:
+            operation.name, operation.operands = "copy", operation.operands[:1]
+        elif operation.name == "add" and operation.operands[0] in nothing:
+            operation.name, operation.operands = "copy", operation.operands[1:]
+
+
 def _begins_empty(trace: Trace, operation: Operation) -> bool:
     return (
         operation.name == "construct"
