@@ -170,7 +170,7 @@ class Run:
         """A value, or ("leaf", index), ("out", dtype, shape), ("int", array), ("struct", kind, {field: recipe})."""
         if hasattr(kind, "ndim"):  # an array, or the annotation `wp.array[float]`
             dtype = kind.dtype
-            shape = (4, 4) if kind.ndim == 2 else (20,) if _size(dtype) == 1 else (4,)
+            shape = (4,) * kind.ndim if kind.ndim > 1 else (20,) if _size(dtype) == 1 else (4,)
             if _scalar(dtype) in (int, wp.int32):
                 size = int(np.prod(shape)) * _size(dtype)
                 return ("int", wp.array(self.rng.permutation(size).reshape(*shape, -1).squeeze(), dtype=dtype))

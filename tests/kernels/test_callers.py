@@ -181,6 +181,20 @@ def shape(x: float):
 plain = make_kernel(shape, 1)
 """
 
+METHODS = """
+class Case:
+    number = 1
+    {own}
+
+    def one(self):
+        {method}
+
+    def other(self):
+        @wp.kernel
+        def also(x: float):
+            pass
+"""
+
 
 @pytest.mark.parametrize(
     ("options", "addition", "expected"),
@@ -195,6 +209,12 @@ plain = make_kernel(shape, 1)
         (
             "(enable_backward=False)",
             "def more():\n    again = make_outer\n    @wp.kernel\n    def also(x: float):\n        pass\n",
+            {"loop-carried-value", "unselected-branch"},
+        ),
+        ("(enable_backward=False)", METHODS.format(own="", method="again = make_outer"), set()),
+        (
+            "(enable_backward=False)",
+            METHODS.format(own="again = make_outer", method="pass"),
             {"loop-carried-value", "unselected-branch"},
         ),
     ],

@@ -163,3 +163,48 @@ def test_a_gradient_that_adds_to_nothing_stops_all_on_purpose(project: Project) 
 def test_grad_in_a_custom_gradient_is_differentiated_by_nobody(project: Project) -> None:
     text = ASSIGNED.format(use="y[i] = square(t)").replace("= 2.0 * x * adj_ret", "+= wp.grad(square)(x) * adj_ret")
     assert facts(project, text) == []
+
+
+CUT = """
+import warp as wp
+
+@wp.func
+def cube(x: float) -> wp.float32:
+    return x * x * x
+
+@wp.func
+def rounded(x: float):
+    return wp.round(8.0 * x) / 8.0
+
+@wp.func
+def doubled(x: float):
+    return 2.0 * cube(x)
+{gradient}
+@wp.kernel
+def run(x: wp.array[float], out: wp.array[float]):
+    i = wp.tid()
+    out[i] = {value}
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "gradient", "kinds"),
+    [
+        ("rounded(x[i])", "", {"severed-path"}),
+        ("rounded(x[i])", "@wp.func_grad(rounded)\ndef adj(x: float, r: float):\n    wp.adjoint[x] += r", set()),
+        ("wp.grad(cube)(x[i])", "", {"severed-path"}),
+        # Warp 1.19 does not build this one for the CPU: it writes `adj_cube` below its use.
+        (
+            "doubled(x[i])",
+            "@wp.func_grad(doubled)\ndef adj(x: float, r: float):\n    wp.adjoint[x] += 2.0 * r * wp.grad(cube)(x)",
+            set(),
+        ),
+    ],
+)
+def test_a_custom_gradient_may_do_what_cuts_a_path(
+    project: Project, value: str, gradient: str, kinds: set[str]
+) -> None:
+    module = module_of(project, CUT.format(value=value, gradient=gradient and f"\n{gradient}\n"))
+    called = ("run", "adj", value.partition("(")[0])
+    found = {fact.kind for fact in kernels.analyse(project, module) if fact.definition in called}
+    assert found - {"custom-adjoint"} == kinds, "that there is one is a question for the probe"

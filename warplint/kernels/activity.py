@@ -14,6 +14,7 @@ from warplint.kernels.invariance import Invariance
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.makeup import Makeup
 from warplint.kernels.trace import Jump, Operation, Trace
+from warplint.kernels.zeros import zeros
 from warplint.records import dataclass
 from warplint.source.project import Definition
 
@@ -24,10 +25,11 @@ ARRAY_SINKS = ("tile_store", "tile_atomic_add", "volume_store", "tile_scatter_ad
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """One flag for each operation of a trace."""
+    """One flag for each operation of a trace; and the operations that make nothing but zero."""
 
     varied: bytearray
     useful: bytearray
+    zeros: frozenset[int] = frozenset()
 
     def active(self, index: int) -> bool:
         """Whether a gradient reaches the value and is passed on to an input."""
@@ -65,12 +67,21 @@ def analyse(
     None: arrays, and in a func all parameters. ``constant`` are operations that hold no gradient all the same; arrays
     among them pass none to what is stored in them either."""
     operations = trace.operations
-    edges = [receives(knowledge, operation) for operation in operations]
+    nothing = zeros(trace)
+    edges = [_passed(receives(knowledge, operation), operation, nothing) for operation in operations]
     varied = bytearray(len(operations))
     useful = bytearray(len(operations))
     _forward(knowledge, trace, edges, varied, sources, constant)
     _backward(knowledge, trace, edges, useful, constant)
-    return Activity(varied, useful)
+    return Activity(varied, useful, nothing)
+
+
+def _passed(received: tuple[int, ...], operation: Operation, nothing: frozenset[int]) -> tuple[int, ...]:
+    """The positions of a product's or quotient's operands whose derivative is not zero because of a factor."""
+    if operation.name not in ("mul", "div") or nothing.isdisjoint(operation.operands):
+        return received
+    left, right = (operand in nothing for operand in operation.operands)
+    return tuple(at for at in received if not (left if at == 1 else right and operation.name == "mul"))
 
 
 def _forward(

@@ -284,7 +284,7 @@ class Calls(Expressions):
         if name == "adjoint":
             return self.unknown(node.span)
         result = builtins.result(name, types)
-        if "dtype" in builtins.parameters(name) and name.startswith("volume_"):
+        if "dtype" in builtins.parameters(name) and name.startswith(("volume_", "texture_")):
             result = self._typed(node, name)
         if name == "identity" and types[:1] == (INT,):
             size = self.trace.operations[arguments[0]].detail

@@ -34,6 +34,12 @@ class Declaration:
         """The func, the last overload where there are several."""
         return self.forwards[-1]
 
+    @property
+    def names(self) -> list[str]:
+        """What the declaration itself calls the parameters of the func: they belong together by their order."""
+        own = getattr(self.forward.node, "parameters", ())
+        return [parameter.name for parameter in getattr(self.definition.node, "parameters", ())][: len(own)]
+
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
@@ -160,7 +166,7 @@ def _differ(one: Type, other: Type) -> bool:
 
 def assigned(knowledge: Knowledge, callers: Callers, declared: Declaration) -> Iterator[Assigned]:
     """The adjoints that a ``func_grad`` sets instead of adding to."""
-    names = [parameter.name for parameter in getattr(declared.forward.node, "parameters", ())]
+    names = declared.names
     uses: dict[str, tuple[bool | None, tuple[Definition, ...]]] = {}
     for statement in declared.definition.node.body:
         for node in ir.walk(statement):
@@ -226,7 +232,7 @@ def _used_elsewhere(trace: Trace, value: int, call: int) -> bool:
 
 
 def missing(knowledge: Knowledge, callers: Callers, declared: Declaration) -> tuple[str, ...]:
-    """The differentiable inputs that a ``func_grad`` never adds to, none where it stops every gradient."""
+    """The differentiable inputs that a ``func_grad`` never adds to, by its own names; none where it stops all."""
     mentioned = {
         name
         for statement in declared.definition.node.body
@@ -239,9 +245,8 @@ def missing(knowledge: Knowledge, callers: Callers, declared: Declaration) -> tu
     if not mentioned or summary is None or not summary.complete:
         return ()
     wanted = callers.sources(declared.forward)
-    names = [parameter.name for parameter in getattr(declared.forward.node, "parameters", ())]
     return tuple(
-        names[position]
+        declared.names[position]
         for position in summary.differentiated
-        if (wanted is None or position in wanted) and names[position] not in mentioned
+        if (wanted is None or position in wanted) and declared.names[position] not in mentioned
     )

@@ -106,7 +106,7 @@ class _Search:
         operation = place.trace.operations[index]
         parts = self._evaluator.operands(place, index)
         bare = _Zero(((place, index),), False)
-        if operation.name in ("dot", "length_sq", "mul", "abs") and parts:
+        if operation.name in ("dot", "ddot", "length_sq", "mul", "abs") and parts:
             square = operation.name in ("length_sq", "abs") or (
                 len(parts) == 2 and self._evaluator.key(*parts[0]) == self._evaluator.key(*parts[1])
             )

@@ -16,6 +16,7 @@ from warplint.kernels.options import Options
 from warplint.kernels.stores import Stores
 from warplint.kernels.trace import Frame, FrameKind, Jump, Trace
 from warplint.kernels.types import HANDLE, INT, INT32, UNKNOWN_TYPE, Type
+from warplint.kernels.zeros import leave_out
 from warplint.source.project import Definition
 
 #: How control leaves a block, None if it runs to its end.
@@ -46,6 +47,7 @@ def execute(knowledge: Knowledge, definition: Definition, closure: Closure) -> T
     trace: Trace | None = None
     with contextlib.suppress(TooLarge):
         trace = body.run()
+        leave_out(trace)
     knowledge.traces[key] = trace
     return trace
 

@@ -97,8 +97,9 @@ class Jumps:
         operation = self._trace.operations[value]
         if not self._active.varied[value]:
             return False
-        if operation.name == "phi":
-            return any(part != head and self._changed(part, head) for part in operation.operands[1:])
+        if operation.name in ("phi", "copy"):
+            parts = operation.operands[1:] if operation.name == "phi" else operation.operands
+            return any(part != head and self._changed(part, head) for part in parts)
         return True
 
     def _used_after(self, head: Operation) -> bool:

@@ -24,6 +24,7 @@ class Losses:
         paths: which comparisons of overwritten elements say the same again.
         forward: the loops whose iterations are reversed in forward order.
         overwrites_handled: whether component stores make a new vector each (``enable_vector_component_overwrites``).
+        zeros: the operations that make zero, whatever is lost.
     """
 
     def __init__(
@@ -34,6 +35,7 @@ class Losses:
         paths: Paths,
         forward: frozenset[int],
         overwrites_handled: bool | None,
+        zeros: frozenset[int],
     ) -> None:
         self._trace = trace
         self._elements = elements
@@ -42,6 +44,7 @@ class Losses:
         self._forward = forward
         self._steady = Steady(trace)
         self._overwrites_handled = overwrites_handled
+        self._zeros = zeros
         self.all: list[Loss] = []
         count = len(trace.operations)
         #: Bit sets of losses: of a value computed from lost ones, and of the carried variable itself.
@@ -82,6 +85,8 @@ class Losses:
             changed = False
             for operation in trace.operations:
                 index = operation.index
+                if index in self._zeros:
+                    continue
                 bits = own.get(index, 0)
                 if operation.name == "loop":
                     if operation.detail in self._forward or self.kept(operation):

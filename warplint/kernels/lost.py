@@ -64,7 +64,9 @@ class LostValues:
         self._elements = Elements(knowledge, trace, self._invariance)
         self._order = Order(knowledge, trace, active, self._invariance, self._elements, self._makeup, self._forward)
         self._paths = Paths(trace, active, self._elements)
-        self._losses = Losses(trace, self._elements, self._makeup, self._paths, self._forward, overwrites_handled)
+        self._losses = Losses(
+            trace, self._elements, self._makeup, self._paths, self._forward, overwrites_handled, active.zeros
+        )
         self._stale, self._direct = self._losses.stale, self._losses.direct
         #: Conditions of branches that do nothing but leave a loop early, which is a defect of its own.
         self._left: set[int | None] = set()
@@ -235,7 +237,7 @@ class LostValues:
         if origin not in self._settled:
             self._settled[origin] = frozenset()
             head = self._trace.operations[origin]
-            found = self._order.extremum(head) or self._order.choice(head, any_condition=False)
+            found = self._order.extremum(head) or self._order.choice(head)
             if not self._continues(head):
                 bits = self._stale[head.operands[0]] | self._direct[head.operands[0]]
                 for position, loss in enumerate(self._losses.all):
@@ -257,7 +259,7 @@ class LostValues:
         first = self._trace.operations[before.operands[0]]
         if first.name != "loop" or self._order.chosen(first) != self._order.chosen(head):
             return False
-        return bool(self._order.choice(first, any_condition=False)) and bool(self._settled_by(first.index))
+        return bool(self._order.choice(first)) and bool(self._settled_by(first.index))
 
     def _lost(self, reader: int, value: int, via: Via, place: Span | None = None) -> Iterator[Lost]:
         bits = self._stale[value] | self._direct[value]

@@ -294,6 +294,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "ceil": math.ceil,
     "round": round,
     "dot": _dot,
+    "ddot": _dot,
     "length": lambda a: math.sqrt(_dot(a, a)),
     "length_sq": lambda a: _dot(a, a),
     "normalize": _normalize,

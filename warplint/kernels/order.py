@@ -15,7 +15,7 @@ from warplint.kernels.invariance import Invariance
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.losses import EFFECTS, Loss, Lost, Via
 from warplint.kernels.makeup import Makeup
-from warplint.kernels.recurrences import alone
+from warplint.kernels.recurrences import alone, step
 from warplint.kernels.trace import Operation, Trace
 
 EXTREMA = ("max", "min")
@@ -73,9 +73,11 @@ class Order:
             return None
         if len(head.operands) < 2 or not self._active.varied[head.operands[1]]:
             return None
-        if not self._varies(head.operands[1], frame, set()) and not self._stored_apart(head, frame):
+        following = step(self._trace, self._invariance, head)
+        asked = {head.operands[1]} if following != head.operands[1] else set()
+        if not self._varies(following, frame, asked) and not self._stored_apart(head, frame, following):
             return None
-        if self.extremum(head) or self.choice(head, any_condition=True):
+        if self.extremum(head) or self.choice(head):
             return None
         if alone(self._knowledge, self._trace, self._active, head):
             return None
@@ -142,11 +144,15 @@ class Order:
                 return True
         return False
 
-    def _stored_apart(self, head: Operation, loop: int) -> bool:
-        """Whether what comes of the carried value goes elsewhere in each iteration, or is weighted otherwise."""
+    def _stored_apart(self, head: Operation, loop: int, following: int) -> bool:
+        """Whether what comes of the carried value goes elsewhere in each iteration, or is weighted otherwise.
+
+        ``following``: what it becomes, as long as it does not stay.
+        """
+        stays = following != head.operands[1]
         reached = {head.index}
         for operation in self._trace.operations[head.index + 1 :]:
-            if not self._trace.inside(operation.frame, loop):
+            if not self._trace.inside(operation.frame, loop) or (stays and operation.index == head.operands[1]):
                 continue
             operands = operation.operands
             if operation.name in EFFECTS:
@@ -175,30 +181,23 @@ class Order:
     def extremum(self, head: Operation) -> frozenset[int]:
         """The operations by which a carried value becomes the greatest (or least) of itself and unchanging values.
 
-        Whatever the order, and with the final value in place of one that is gone, the same operand is selected.
+        Whatever the order, and with the final value in place of one that is gone, the same operand is selected. Where
+        it is one value, some iterations may leave it out: once it has been met, more of it make no difference, so it
+        does not matter what decides that, as long as one meets it.
         """
         names, chain, values = self._selections(head, EXTREMA)
         if any(self._trace.operations[index].name == "phi" for index in chain) and len(values) > 1:
             return frozenset()  # which of them an iteration meets, and in which order, makes a difference
         return chain if len(names) == 1 else frozenset()
 
-    def choice(self, head: Operation, any_condition: bool) -> frozenset[int]:
+    def choice(self, head: Operation) -> frozenset[int]:
         """The operations by which a carried value chooses between itself and one value that the loop does not change.
 
-        However often and in which order it does, the same operand gets the gradient. Unless ``any_condition``, the
-        conditions are functions of the carried value and of unchanging ones: the reverse sweep then takes the same
-        decisions.
+        However often and in which order it does, the same operand gets the gradient. Conditions may read the carried
+        value: what they say once the other one has been chosen makes no difference.
         """
         _, chain, values = self._selections(head, CHOICES)
-        if len(values) > 1:
-            return frozenset()
-        operations = self._trace.operations
-        loop = head.detail
-        assert isinstance(loop, int)
-        for index in chain:
-            if not any_condition and not self._follows(operations[index].operands[0], head.index, loop):
-                return frozenset()
-        return chain
+        return chain if len(values) <= 1 else frozenset()
 
     def chosen(self, head: Operation) -> frozenset[object]:
         """The values that a carried value chooses from; equal ones are equal, wherever they are computed."""
@@ -216,15 +215,6 @@ class Order:
         if not operation.operands or operation.name in ("loop", "exit", "call", "unknown", "induction"):
             return operation.number
         return (operation.name, operation.detail, *(self._form(operand) for operand in operation.operands))
-
-    def _follows(self, index: int, head: int, loop: int) -> bool:
-        """Whether a value changes in a loop only by what the loop carries in ``head``."""
-        operation = self._trace.operations[index]
-        if index == head or self._invariance.holds(index, loop):
-            return True
-        if operation.name in ("loop", "exit", "induction", "call", "unknown", "load"):
-            return False
-        return all(self._follows(operand, head, loop) for operand in operation.operands)
 
     def _selections(self, head: Operation, names: tuple[str, ...]) -> tuple[set[str], frozenset[int], set[int]]:
         """The operations that make a carried value's next one, their names, and the unchanging values that they select.
@@ -249,23 +239,16 @@ class Order:
             if operation.name in names:
                 used.add(operation.name)
                 stack.extend(operation.operands[1:] if names is CHOICES else operation.operands)
+                if names is EXTREMA and not self._invariance.holds(operation.operands[1], loop):
+                    return set(), frozenset(), set()  # of equal values the second one gets the gradient
             elif operation.name in ("copy", "exit", "loop"):
                 stack.extend(operation.operands)
-            elif operation.name == "phi" and not self._depends(operation.operands[0], head.index, set()):
+            elif operation.name == "phi":
                 stack.extend(operation.operands[1:])  # iterations that leave the value as it is
             else:
                 return set(), frozenset(), set()
             chain.add(operation.index)
         return used, frozenset(chain), values
-
-    def _depends(self, index: int, head: int, seen: set[int]) -> bool:
-        """Whether a value is computed from a carried one."""
-        if index == head:
-            return True
-        if index in seen:
-            return False
-        seen.add(index)
-        return any(self._depends(operand, head, seen) for operand in self._trace.operations[index].operands)
 
     def _read_after(self, head: Operation) -> bool:
         return any(

@@ -58,7 +58,7 @@ class Paths:
             for user in self._readers(value):
                 if user.index in seen or self._apart(user, value, path.conditions):
                     continue
-                if user.name == "store" and value not in user.operands[:-1] and self._unread.on(path, user):
+                if user.name in EFFECTS and value not in user.operands[:-1] and self._unread.on(path, user):
                     continue
                 if user.name in _SINKS:
                     return True

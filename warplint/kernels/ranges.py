@@ -41,8 +41,8 @@ def bounds(evaluator: Evaluator, place: Place, index: int, depth: int = 0) -> Ra
     parts = evaluator.operands(place, index)
     if not parts or depth > 12:
         return ANY
-    if name in ("mul", "dot") and evaluator.key(*parts[0]) == evaluator.key(*parts[1]):
-        if name == "dot":
+    if name in ("mul", "dot", "ddot") and evaluator.key(*parts[0]) == evaluator.key(*parts[1]):
+        if name != "mul":
             return (0.0, math.inf)
         low, high = bounds(evaluator, *parts[0], depth + 1)
         return (0.0 if low <= 0.0 <= high else min(low * low, high * high), max(low * low, high * high))

@@ -2,12 +2,15 @@
 
 The derivative of the last by the first is then a product of numbers, one for each iteration, whose order does not
 matter.
+
+And steps that a loop makes until the carried value itself says that it is enough: what follows leaves it as it is.
 """
 
 from __future__ import annotations
 
 from warplint.kernels import activity
 from warplint.kernels.activity import Activity
+from warplint.kernels.invariance import Invariance
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.losses import EFFECTS
 from warplint.kernels.trace import Operation, Trace
@@ -44,3 +47,30 @@ def _takes(knowledge: Knowledge, active: Activity, operation: Operation, head: O
     return bool(active.useful[operation.index]) and any(
         operands[position] in chain for position in activity.receives(knowledge, operation)
     )
+
+
+def step(trace: Trace, invariance: Invariance, head: Operation) -> int:
+    """What the carried value ``head`` becomes in an iteration; where it may also stay as it is, what it else becomes.
+
+    That is asked of the carried value and of what the loop does not change. So once it stays, it stays for good: the
+    iterations that step come first, in either order.
+    """
+    following = trace.operations[head.operands[1]]
+    while following.name == "copy":
+        following = trace.operations[following.operands[0]]
+    if following.name in ("phi", "where") and len(following.operands) == 3:
+        condition, *arms = following.operands
+        if head.index in arms and all(_follows(trace, invariance, at, head) for at in (condition, *arms)):
+            return arms[1 - arms.index(head.index)]
+    return head.operands[1]
+
+
+def _follows(trace: Trace, invariance: Invariance, index: int, head: Operation) -> bool:
+    """Whether a value changes in a loop only by what the loop carries in ``head``."""
+    operation = trace.operations[index]
+    loop = head.detail
+    if index == head.index or (isinstance(loop, int) and invariance.holds(index, loop)):
+        return True
+    if operation.name in ("loop", "exit", "induction", "call", "unknown", "load"):
+        return False
+    return all(_follows(trace, invariance, operand, head) for operand in operation.operands)

@@ -1,7 +1,8 @@
 """Numbers that a dynamic loop carries and leaves as they are: no choice that it makes ever takes another value.
 
 ``done = False`` with ``if done:`` around all that would set it, or a bound that nothing reaches: where the number
-before the loop is written out, it decides what the loop does, and in the reverse sweep it is still there.
+before the loop is written out, it decides what the loop does, and in the reverse sweep it is still there. What is only
+set to itself needs no number.
 """
 
 from __future__ import annotations
@@ -38,16 +39,17 @@ class Steady:
     def keeps(self, carried: Operation) -> bool:
         """Whether a loop keeps a value that it carries, by the ``loop`` operation or its ``exit``."""
         if carried.name == "exit":
-            if len(carried.operands) != 1:
+            head, *left = carried.operands  # what it holds where the loop is left early
+            carried = self._trace.operations[head]
+            if not all(self._is(value, head, {}) for value in left):
                 return False
-            carried = self._trace.operations[carried.operands[0]]
         if carried.name != "loop" or len(carried.operands) != 2:
             return False
         if carried.index not in self._kept:
             self._kept[carried.index] = False  # while it is asked for by what it depends on
             before = self._number(carried.operands[0], {})
-            if before is not None:
-                self._kept[carried.index] = self._is(carried.operands[1], carried.index, {carried.index: before})
+            known = {} if before is None else {carried.index: before}
+            self._kept[carried.index] = self._is(carried.operands[1], carried.index, known)
         return self._kept[carried.index]
 
     def _is(self, index: int, head: int, known: dict[int, float]) -> bool:

@@ -8,6 +8,7 @@ from warplint.ir.effects import Effect, EffectSummary, Path, Rows
 from warplint.kernels import activity
 from warplint.kernels.activity import Activity
 from warplint.kernels.execute import execute
+from warplint.kernels.handwritten import needing
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.rows import rows
 from warplint.kernels.summary import RESULT, Summary
@@ -67,7 +68,10 @@ class Summaries:
         trace = execute(knowledge, definition, closure)
         if trace is None:
             return None
-        return summarise(knowledge, trace, activity.analyse(knowledge, trace, None))
+        summary = summarise(knowledge, trace, activity.analyse(knowledge, trace, None))
+        custom = knowledge.decorations.custom_adjoint(definition)
+        adjoint = execute(knowledge, custom, closure) if custom is not None else None
+        return summary if adjoint is None else needing(summary, trace, adjoint)
 
 
 def effect_summary(knowledge: Knowledge, trace: Trace, active: Activity, backward: bool | None) -> EffectSummary:

@@ -57,6 +57,12 @@ FrameKind = Literal["body", "for", "while", "iterate", "undecided", "branch", "r
 #: A component: constant indices as numbers, a range of them as a pair, and ``("value", number)`` for anything else.
 Component = tuple[Union[int, tuple[int, int], tuple[str, int]], ...]
 
+#: Operations that do nothing but make a value.
+_KEPT = frozenset(
+    {"load", "view", "extract", "field", "construct", "copy", "add", "sub", "mul", "div", "neg", "float", "int"}
+    | {"compare", "logic", "phi", "where", "loop", "exit"}
+)
+
 
 @dataclass(slots=True)
 class Frame:
@@ -225,19 +231,31 @@ class Trace:
     def forward(self) -> frozenset[int]:
         """The dynamic loops whose iterations the reverse sweep runs in forward order.
 
-        A ``for`` whose variable nothing reads is one of them: only that variable runs backward.
+        A ``for`` whose variable nothing reads is one of them: only that variable runs backward. What is computed from
+        it and used by nothing does not count.
         """
-        read = {operand for operation in self.operations if operation.name != "exit" for operand in operation.operands}
-        backward = {
-            operation.detail
-            for operation in self.operations
-            if operation.name == "induction" and operation.index in read
-        }
+        inductions = [operation for operation in self.operations if operation.name == "induction"]
+        read = self._used() if inductions else set()
+        backward = {operation.detail for operation in inductions if operation.index in read}
         return frozenset(
             frame.index
             for frame in self.frames
             if frame.kind in ("while", "iterate") or (frame.kind == "for" and frame.index not in backward)
         )
+
+    def _used(self) -> set[int]:
+        """The values from which something is computed that is not only kept in locals."""
+        stack = [frame.condition for frame in self.frames if frame.condition is not None]
+        for operation in self.operations:
+            if operation.name not in _KEPT:
+                stack.extend(operation.operands)
+        used: set[int] = set()
+        while stack:
+            index = stack.pop()
+            if index not in used:
+                used.add(index)
+                stack.extend(self.operations[index].operands)
+        return used
 
     def loads_from(self, array: int) -> bool:
         """Whether the body itself reads elements of an array."""

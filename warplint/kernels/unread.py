@@ -1,6 +1,6 @@
-"""Stores that nothing reads: the element is overwritten before, on the path that is asked about.
+"""Stores and sums that nothing reads: the element is overwritten before, on the path that is asked about.
 
-No gradient comes to what is stored there, so it may read values that are gone.
+No gradient comes to what is stored or added there, so it may read values that are gone.
 """
 
 from __future__ import annotations
@@ -23,14 +23,19 @@ class Path:
 
 
 class Unread:
-    """Answers that question for the stores of one trace."""
+    """Answers that question for the stores and sums of one trace."""
 
     def __init__(self, trace: Trace, elements: Elements) -> None:
         self._trace = trace
         self._elements = elements
 
     def on(self, path: Path, store: Operation) -> bool:
-        """Whether the element is certainly stored again on ``path``, and not read in between."""
+        """Whether the element is certainly stored again on ``path``, and not read in between.
+
+        ``store`` may also add to the element, if nobody takes what an atomic found there.
+        """
+        if store.name != "store" and not self._only_adds(store):
+            return False
         array, element = self._elements.access(store)
         for later in self._trace.operations[store.index + 1 :]:
             if later.name == "store" and isinstance(later.detail, Write) and not later.detail.partial:
@@ -96,12 +101,19 @@ class Unread:
         """Whether an operation may read the element, or leave before it is stored again."""
         if operation.name in ("jump", "return"):
             return True
+        if self._only_adds(operation):
+            return False  # and what it adds is gone as well
         if operation.name == "load" or operation.name in EFFECTS - {"store"}:
             other, access = self._elements.access(operation)
             return other == array and not self._apart(access, element)
         if operation.name in ("view", "field", "copy", "len", "extent", "store"):
             return False
         return any(self._trace.root(operand) == array for operand in operation.operands)
+
+    def _only_adds(self, operation: Operation) -> bool:
+        return operation.name == "accumulate" and not any(
+            operation.index in other.operands for other in self._trace.operations[operation.index + 1 :]
+        )
 
     def _apart(self, one: Access, other: Access) -> bool:
         """Whether two elements are certainly not the same."""

@@ -72,10 +72,11 @@ class Users:
                     text = module.text[region.start : region.end]
                     names += [alias for alias in re.findall(rf"\b{name}\s+as\s+(\w+)", text) if alias not in names]
                     continue
-                nodes = list(_nodes_at(module, region, _lines(module, region, word)))
+                lines = _lines(module, region, word)
+                nodes = list(_nodes_at(module, region, lines))
                 if not any(_is(node, name) for node in nodes):
                     continue
-                near = list(self._decorated(module, region))
+                near = list(self._near(module, region, lines))
                 found += near
                 if region.kind == "assign":
                     names += [bound for bound in _bound(module, region) if bound not in names]
@@ -89,6 +90,25 @@ class Users:
     def _decorated(self, module: Module, region: Region) -> Iterator[Definition]:
         for definition in module.within(region):
             if self._decorations.role(definition) in ("kernel", "func"):
+                yield definition
+
+    def _near(self, module: Module, region: Region, lines: list[int]) -> Iterator[Definition]:
+        """The kernels and funcs of a region; of a class, only those in methods with one of some lines.
+
+        All, if a line is in no method: what stands in a class itself is for all of them.
+        """
+        methods = [
+            part.span
+            for node in (module.read(region) if region.kind == "class" else ())
+            if isinstance(node, ir.ClassDef)
+            for part in node.body
+            if isinstance(part, ir.FunctionDef)
+        ]
+        meant = [span for span in methods if any(span.line <= line <= span.end_line for line in lines)]
+        covered = all(any(span.line <= line <= span.end_line for span in meant) for line in lines)
+        for definition in self._decorated(module, region):
+            line = definition.node.span.line
+            if not methods or not covered or any(span.line <= line <= span.end_line for span in meant):
                 yield definition
 
     def _given_to(self, module: Module, nodes: list[ir.Node], name: str) -> Iterator[list[Definition] | None]:
