@@ -275,8 +275,15 @@ class Draw:
                 near = [value for value in near if -1 <= value < limit] or [0]
             chosen = self.ints.choice(near, size)
             values = np.where(self.ints.random(size) < (0.3 if use.index_of else 0.7), chosen, values)
-        elif use.bits:
+        elif use.bits and not use.masks:
             values = self.ints.integers(0, 16, size)
+        if use.masks and not use.index_of:
+            # each of the bits that are asked for set or not, now and then others, or those of a comparison
+            asked = np.zeros(size, dtype=np.int64)
+            for mask in sorted(use.masks):
+                asked |= np.where(self.ints.random(size) < 0.5, mask, 0)
+            asked |= np.where(self.ints.random(size) < 0.2, self.ints.integers(0, 16, size), 0)
+            values = np.where(self.ints.random(size) < (0.3 if constants else 0.0), values, asked)
         if use.divides:
             values = np.where(values == 0, 1, values)
         return np.asarray(values.reshape(shape))

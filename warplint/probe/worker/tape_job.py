@@ -23,6 +23,8 @@ from warplint.probe.worker.tape_program import Program, Trace
 _SETS = 5
 _DISAGREEING = 2
 _AGREEING = 3
+# Sets of inputs where integers are guesses: one more may be needed for each of them to matter.
+_SETS_GUESSED = 12
 #: Added to the seed of a set of inputs: the seed of other contents for one of its arrays.
 _OTHER_CONTENTS = 7_000
 
@@ -66,7 +68,10 @@ class TapeJob:
         seed = 0
         attempts = 0
         checked = True
-        while seed < _SETS and attempts < 2 * _SETS:
+        guesses = _Guesses()
+        while seed < _SETS or (seed < _SETS_GUESSED and not wrong and guesses.open):
+            if attempts >= 2 * max(_SETS, seed + 1):
+                break
             attempts += 1
             left = self.deadline - time.monotonic()
             if left < 0.5:
@@ -96,6 +101,7 @@ class TapeJob:
                 wrong.append(found)
             elif found["verdict"] == "right":
                 right.append(found)
+                guesses.add(found.pop("guessed", {}))
             elif found["verdict"] == "idle":
                 idle.append(found)
             else:
@@ -103,6 +109,10 @@ class TapeJob:
             if len(wrong) >= _DISAGREEING:
                 return self._confirmed(wrong, len(wrong) + len(right))
         if len(right) >= _AGREEING and not wrong and not idle:
+            if guesses.open:
+                return inconclusive(
+                    f"the gradient is right, but {guesses.open} is not known, and no guess made it matter"
+                )
             return self._refuted(right)
         if len(idle) >= _AGREEING and not wrong:
             return self._idle(idle)
@@ -155,7 +165,7 @@ class TapeJob:
                     best = found | {"along": [number, direction], "windows": windows}
         if best is None:
             return {"problem": "the objective does not depend on the inputs"}
-        return best
+        return best | {"guessed": program.guessed()}
 
     def _contents(self, program: Program, forward: Trace, shrink: bool) -> dict[str, Any]:
         """Whether the result is another one with other contents in the memory that nothing wrote to."""
@@ -291,6 +301,31 @@ class TapeJob:
             "numbers": _numbers(right[0]) | {"inputs": len(right)},
             "sets": _sets(right),
         }
+
+
+class _Guesses:
+    """What integers and truth values that nobody knows were, where the gradient was right.
+
+    With a number of rounds of one, a factor of nought or one, a branch that is never taken, nothing is lost that
+    matters: each number has to have been at least two somewhere, and each truth value both.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[str, set[int]] = {}
+
+    def add(self, guessed: dict[str, int]) -> None:
+        """Takes in one set of inputs."""
+        for name, value in guessed.items():
+            self._seen.setdefault(name, set()).add(value)
+
+    @property
+    def open(self) -> str:
+        """What has not mattered yet, empty where all did."""
+        for name, values in self._seen.items():
+            boolean = any(isinstance(value, bool) for value in values)
+            if len(values) < 2 or not (boolean or max(abs(value) for value in values) > 1):
+                return f"`{name}`"
+        return ""
 
 
 def drawn_direction(start: np.ndarray, number: int, direction: int) -> np.ndarray:

@@ -54,6 +54,7 @@ class Use:
     offsets: bool = False  # neighbouring elements bound a loop
     chained: bool = False  # an element is an index into its own array: a list or a tree of parents
     bits: bool = False
+    masks: set[int] = field(default_factory=set)  # constants that its bits are compared with
     divides: bool = False
     scales: set[int] = field(default_factory=set)  # constants that it is divided by
     subscripts: int = 0  # how many indices it takes where its type does not say so
@@ -399,6 +400,7 @@ class _Body:
             if isinstance(node.op, (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)):
                 for path in value.sources:
                     self.usage.use(path).bits = True
+                self.masked(node, left, right)
             if isinstance(node.op, (ast.Div, ast.FloorDiv, ast.Mod)):
                 for path in self.value(node.right).sources:
                     self.usage.use(path).divides = True
@@ -408,6 +410,19 @@ class _Body:
                     self.usage.use(path).scales.add(scale)
             return value
         return join(*(self.value(child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)))
+
+    def masked(self, node: ast.BinOp, left: Value, right: Value) -> None:
+        """Notes which bits matter of a number: ``flags & MASK``, ``flags & (1 << 3)``, ``(flags >> 3) & 1``."""
+        if isinstance(node.op, ast.BitAnd):
+            for operand, other, flowing in ((node.right, node.left, left), (node.left, node.right, right)):
+                mask = self.number(operand)
+                if mask is None or not mask.is_integer() or not 0 < mask < 2**31:
+                    continue
+                shifted = 0
+                if isinstance(other, ast.BinOp) and isinstance(other.op, ast.RShift):
+                    shifted = int(self.number(other.right) or 0)
+                for path in flowing.sources:
+                    self.usage.use(path).masks.add(int(mask) << min(max(shifted, 0), 30))
 
     def constant(self, node: ast.expr) -> Value:
         """An integer that is known."""
@@ -583,6 +598,13 @@ class _Body:
             return None if inner is None else -inner
         if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
             return self.static(node.args[0])
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.LShift, ast.BitOr)):
+            one, two = self.static(node.left), self.static(node.right)
+            if one is None or two is None or not (one.is_integer() and two.is_integer()) or not 0 <= two < 2**31:
+                return None
+            if isinstance(node.op, ast.BitOr):
+                return float(int(one) | int(two))
+            return float(int(one) << int(two)) if two < 31 else None
         if isinstance(node, ast.Name) and node.id in self.env:
             return None
         found = self.resolve(node)
