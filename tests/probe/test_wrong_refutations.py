@@ -1,4 +1,4 @@
-"""Nothing is refuted at inputs which do not show it: what only a few inputs need is found, or the third answer given."""
+"""Nothing is refuted at inputs which do not show it: what few inputs show is found, or the third answer given."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from warplint.ir import syntax as ir
 from warplint.ir.programs import DefinitionRef
 from warplint.ir.spans import Span
 from warplint.probe import factories, wishes
-from warplint.probe.allowed import ENUMS, IMPORTABLE, may_call, may_read
+from warplint.probe.allowed import ENUMS, IMPORTABLE, may_call, may_name, may_read
 from warplint.probe.folding import Thing, Unfolded, fold
 from warplint.probe.imports import Imports
 from warplint.probe.records import record_fields
@@ -30,6 +30,7 @@ from warplint.source.project import (
     Resolved,
     Scope,
     Value,
+    canonical,
 )
 
 
@@ -59,6 +60,8 @@ IGNORED = (
 )
 #: Names of numbers that say how many there are.
 COUNTS = re.compile(r"(?:^|_)(?:n|num|count|size|dim|max|len)")
+#: What Warp runs the argument of while it compiles.
+_EVALUATING = ("warp.static",)
 #: Annotations of integers.
 _INTEGERS = ("int", "int32", "uint32", "int64", "uint64")
 #: The largest number that is taken over from a call of a factory: more of anything takes too long.
@@ -154,11 +157,14 @@ class Names(abc.ABC):
             self._executed_name(expr, place, edits, local)
             return
         if isinstance(expr, ir.Call):
+            chain = _chain(expr.func) if isinstance(expr.func, (ir.Name, ir.Attribute)) else None
+            if chain is not None and chain[0].id in local:
+                raise Refused(f"`{chain[0].id}`, a variable, would have to be called")
             if isinstance(expr.func, (ir.Name, ir.Attribute)):
                 resolved = self._project.resolve(place.module, expr.func, place.scope)
                 allowed = isinstance(resolved, External) and may_call(resolved.name)
                 if allowed or self._imports is not None:
-                    self._executed_name(expr.func, place, edits, local)
+                    self._executed_name(expr.func, place, edits, local, called=True)
                     self._passed(expr, place, edits, local)
                     return
             elif isinstance(expr.func, ir.Call) and self._is_warp_type(expr.func, place):
@@ -249,12 +255,19 @@ class Names(abc.ABC):
         return name is not None and name.startswith("warp.") and may_call(name)
 
     def _executed_name(
-        self, expr: ir.Name | ir.Attribute, place: Place, edits: list[Edit], local: set[str] | frozenset[str]
+        self,
+        expr: ir.Name | ir.Attribute,
+        place: Place,
+        edits: list[Edit],
+        local: set[str] | frozenset[str],
+        called: bool = False,
     ) -> None:
         chain = _chain(expr)
         if chain is not None and chain[0].id in local:
             return
         resolved = self._project.resolve(place.module, expr, place.scope)
+        if isinstance(resolved, External) and canonical(resolved.name) in _EVALUATING and not called:
+            raise Refused(f"`{resolved.name}` is passed on, and may be called with anything")
         if isinstance(resolved, External) and not may_read(resolved.name) and self._imports is None:
             raise Refused(f"`{resolved.name}` would have to be run")
         replacement = self._reference(expr, place, local)
@@ -264,7 +277,10 @@ class Names(abc.ABC):
     # --- bodies, which Warp compiles ---
 
     def _body(self, node: ir.Node, place: Place, local: set[str], edits: list[Edit]) -> None:
+        if isinstance(node, ir.Attribute) and node.attr.startswith("__"):
+            raise Refused(f"`{node.attr}` would have to be read")
         if isinstance(node, (ir.Name, ir.Attribute)):
+            self._named_in_body(node, place, local)
             replacement = self._reference(node, place, local)
             if replacement is not None:
                 edits.append(Edit(node.span, replacement))
@@ -288,7 +304,7 @@ class Names(abc.ABC):
                 edits.append(Edit(node.span, made))
                 return
             self._executed_name_of(node.func, place, local, edits)
-            for argument in node.args:
+            for argument in (*node.args, *(keyword.value for keyword in node.keywords)):
                 self._constant(argument, place, edits, local)
             return
         for child in ir.children(node):
@@ -297,9 +313,25 @@ class Names(abc.ABC):
             else:
                 self._body(child, place, local, edits)
 
+    def _named_in_body(self, expr: ir.Name | ir.Attribute, place: Place, local: set[str]) -> None:
+        """Refuses what Warp would do more with than compile it, whatever it is called here."""
+        chain = _chain(expr)
+        if chain is None or chain[0].id in local or self._imports is not None:
+            return
+        resolved = self._project.resolve(place.module, expr, place.scope)
+        if isinstance(resolved, Value) and isinstance(resolved.expr, (ir.Name, ir.Attribute)):
+            resolved = self._project.resolve(resolved.module, resolved.expr, resolved.scope)
+        if not isinstance(resolved, External):
+            return
+        name = canonical(resolved.name)
+        if name in _EVALUATING:
+            raise Refused(f"`{ir.dotted(expr)}` is another name for `{name}`, whose argument would have to be run")
+        if name.startswith(("warp.", "numpy.", "math.", "typing.", "enum.")) and not may_name(name):
+            raise Refused(f"`{resolved.name}` would have to be run")
+
     def _executed_name_of(self, expr: ir.Expr, place: Place, local: set[str], edits: list[Edit]) -> None:
         if isinstance(expr, (ir.Name, ir.Attribute)):
-            self._executed_name(expr, place, edits, local)
+            self._executed_name(expr, place, edits, local, called=True)
 
     def _bounds_of(self, names: Iterable[ir.Name], place: Place, local: set[str]) -> None:
         """Notes the parameters of factories that bound loops around a flagged place.

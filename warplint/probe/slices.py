@@ -15,7 +15,7 @@ from warplint.ir import syntax as ir
 from warplint.ir.programs import DefinitionRef
 from warplint.ir.spans import Location, Span
 from warplint.probe import stand_ins, wishes
-from warplint.probe.allowed import ENUMS, PLAIN_BASES
+from warplint.probe.allowed import ENUMS, OPTIONS, PLAIN_BASES
 from warplint.probe.imports import Imports
 from warplint.probe.names import COUNTS, IGNORED, Item, Names, Place, Refused, joined
 from warplint.probe.rewrite import WARP, Edit, Mark, cut, dedent, reach_edits
@@ -142,7 +142,7 @@ class Slicer(Names):
                 options = call.args[0]
                 if isinstance(options, ir.Dict):
                     for key, value in zip(options.keys, options.values, strict=False):
-                        if isinstance(key, ir.Constant) and isinstance(value, ir.Constant):
+                        if isinstance(key, ir.Constant) and key.value in OPTIONS and isinstance(value, ir.Constant):
                             text = f"{WARP}.set_module_options({{{key.value!r}: {value.value!r}}})"
                             self._own_options.append(text)
         elif isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Constant):

@@ -48,12 +48,15 @@ def start(settings: dict[str, Any]) -> dict[str, Any]:
     """Imports Warp, chooses the device and compiles a first kernel, which makes Warp's precompiled header."""
     import warp as wp
 
+    from warplint.probe.worker.guard import install
+
     wp.config.kernel_cache_dir = settings["cache"]
     wp.config.quiet = True
     if hasattr(wp.config, "log_level"):
         wp.config.log_level = 40
     wp.config.mode = "debug"
     wp.init()
+    install()
     device = settings["device"]
     if device == "auto":
         device = "cuda:0" if wp.is_cuda_available() else "cpu"

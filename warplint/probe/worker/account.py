@@ -112,8 +112,11 @@ class Account:
         return set(self.mark["blocks"]) - self._ran - self.dead
 
     def _unseen(self) -> set[int]:
-        """The blocks without which nothing is refuted. What seems out of reach may only need a number that was not drawn,
-        and change what the loop carries; where a whole function is asked about, it is listed instead."""
+        """The blocks without which nothing is refuted.
+
+        What seems out of reach may only need a number that was not drawn, and change what the loop carries. Where a whole
+        function is asked about, it is listed instead.
+        """
         return self.missing() if self.whole else set(self.mark["blocks"]) - self._ran
 
     def coverage(self, usage: Usage) -> dict[str, Any]:
