@@ -229,9 +229,7 @@ def k(x: wp.array(dtype=float)):
 def k(x: wp.array(dtype=float)):
     x[wp.tid()] = x[wp.tid()] * 2.0
 """,
-    "lines that are broken in an unusual way": "SCALE = 2.0 # \\x0b\\u2028\\x85 \\x0c\n".encode().decode(
-        "unicode-escape"
-    )
+    "lines that are broken in an unusual way": "SCALE = 2.0 # \x0b\u2028\x85 \x0c\n"
     + f"A = 'é' if {_MARK} else 'ü'\nSCALE = 1.0 if A else 2.0\n{_KERNEL}",
     "a chain of numpy": f"""
 import numpy as np
@@ -299,7 +297,7 @@ def k(x: wp.array(dtype=float)):
     "the text of an assertion": """
 @wp.kernel
 def k(x: wp.array(dtype=float)):
-    assert x[wp.tid()] < 9.0, '\\\\",true)); int run(const char*) __asm__(\\"system\\"); run(\\"touch MARKER_IN_C\\"); //'
+    assert x[wp.tid()] < 9.0, '\\\\",true)); int r(const char*) __asm__(\\"system\\"); r(\\"touch MARKER_IN_C\\");//'
     x[wp.tid()] = x[wp.tid()] * 2.0
 """,
     "flags of the compiler": """

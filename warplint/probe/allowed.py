@@ -50,8 +50,8 @@ _BUILTINS = frozenset({
 })
 # fmt: on
 
-# Of `typing` only what annotations are made of: other things in it evaluate text (`get_type_hints`, `ForwardRef`), or are
-# modules that it imports.
+# Of `typing` only what annotations are made of: other things in it evaluate text (`get_type_hints`, `ForwardRef`), or
+# are modules that it imports.
 _TYPING: Final = re.compile(
     r"(?:typing|typing_extensions)\.(?:Annotated|Any|Callable|ClassVar|Final|Generic|Literal|NamedTuple|Optional|Protocol"
     r"|Tuple|Type|TypeVar|Union|List|Dict|Set|Sequence|Iterable|Iterator|Mapping|NoReturn|Never|Self)"

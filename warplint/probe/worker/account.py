@@ -114,8 +114,8 @@ class Account:
     def _unseen(self) -> set[int]:
         """The blocks without which nothing is refuted.
 
-        What seems out of reach may only need a number that was not drawn, and change what the loop carries. Where a whole
-        function is asked about, it is listed instead.
+        What seems out of reach may only need a number that was not drawn, and change what the loop carries. Where a
+        whole function is asked about, it is listed instead.
         """
         return self.missing() if self.whole else set(self.mark["blocks"]) - self._ran
 
