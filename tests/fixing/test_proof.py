@@ -18,7 +18,7 @@ from warplint.settings.options import Options
 from warplint.source.edits import edited
 
 #: The rules whose recipe is proved on their bad example.
-PROVED = ("WP102", "WP108", "WP202", "WP301", "WP402", "WP403", "WP409", "WP501", "WP502", "WP601")
+PROVED = ("WP102", "WP108", "WP202", "WP301", "WP402", "WP403", "WP404", "WP409", "WP501", "WP502", "WP601")
 
 
 def findings(folder: Path) -> dict[str, list[Finding]]:

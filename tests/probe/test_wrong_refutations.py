@@ -57,6 +57,17 @@ def both_of_two_bits(
         out[i] += scale * y[k]  # flagged
 """
 
+# Wrong for rotations that are not of unit length already, which is what they are normalized for.
+_ROTATIONS = """
+import warp as wp
+
+
+@wp.kernel
+def in_place(q: wp.array(dtype=wp.quat)):
+    i = wp.tid()
+    q[i] = wp.normalize(q[i])  # flagged
+"""
+
 # This one as well, but what shows it is out of reach: nobody draws such numbers.
 _HIDDEN = """
 import warp as wp
@@ -135,6 +146,12 @@ def test_bits_that_a_branch_asks_for_are_drawn(tmp_path: Path, run: Run) -> None
     found = dict(zip(cases, run(list(cases.values())), strict=True))
     assert len(found) == 3
     assert {name: one.detail for name, one in found.items() if one.verdict != "confirmed"} == {}
+
+
+def test_rotations_that_are_normalized_need_it(tmp_path: Path, run: Run) -> None:
+    cases = _cases(tmp_path, _ROTATIONS)
+    found = dict(zip(cases, run(list(cases.values())), strict=True))
+    assert {name: one.verdict for name, one in found.items()} == {"in_place": "confirmed"}
 
 
 def test_what_is_out_of_reach_is_not_refuted(tmp_path: Path, run: Run) -> None:

@@ -58,7 +58,7 @@ _TYPING: Final = re.compile(
 )
 
 #: What a kernel may name of Warp: what is in the public module itself, and in those that types and functions are from.
-_NAMED: Final = re.compile(r"warp\.(?:(?:types|utils|fem|math|optim|sim|render)\.)?[A-Za-z]\w*")
+_NAMED: Final = re.compile(r"warp\.(?:(?:types|utils|fem|math|optim|sim|render)\.)?[A-Za-z]\w*(?:\.[A-Z][A-Z0-9_]*)?")
 
 #: Options of modules that change what is computed and no more: others choose compilers, their flags and their files.
 OPTIONS: Final = frozenset({"enable_backward", "max_unroll", "fast_math", "fuse_fp"})

@@ -326,7 +326,9 @@ class Draw:
             return values
         hint = getattr(kind, "_wp_generic_type_str_", "")
         if hint == "quat_t":
-            return _unit(values, self.floats)
+            # what is brought to unit length has another one, or nothing would be lost with it
+            long = self.floats.uniform(0.5, 1.8, (*shape, 1)) if use is not None and use.normalized else 1.0
+            return np.asarray(_unit(values, self.floats) * long)
         if hint == "transform_t":
             values[..., 3:] = _unit(values[..., 3:], self.floats)
         elif len(inner) == 2 and inner[0] == inner[1]:

@@ -42,6 +42,7 @@ class TapeJob:
         self.reasons: Counter[str] = Counter()
         #: The launches that the finding is about, where that is what it is about.
         self.left_out = frozenset(self.plan["flagged"]) if self.check == "recording" else frozenset()
+        self.records = bool(self.left_out & _recorded(self.plan["operations"]))
 
     def run(self) -> dict[str, Any]:
         """The verdict as JSON."""
@@ -251,7 +252,7 @@ class TapeJob:
                 found["problem"] = "the gradient is wrong, but the flag alone does not repair it"
                 if self.check == "recording":
                     found["problem"] = "the gradient is wrong without the flagged launch as well"
-            elif self.left_out and verdict == "right" and np.isclose(tape, flagged, rtol=1.0e-4):
+            elif self.records and verdict == "right" and np.isclose(tape, flagged, rtol=1.0e-4):
                 found["verdict"] = "idle"
         return found
 
@@ -326,6 +327,19 @@ class _Guesses:
             if len(values) < 2 or not (boolean or max(abs(value) for value in values) > 1):
                 return f"`{name}`"
         return ""
+
+
+def _recorded(operations: list[dict[str, Any]]) -> frozenset[int]:
+    """The numbers of the launches that are made while a tape is open."""
+    found: set[int] = set()
+    tapes, launched = 0, -1
+    for operation in operations:
+        tapes += {"begin": 1, "end": -1}.get(operation["op"], 0)
+        if operation["op"] == "launch":
+            launched += 1
+            if tapes and operation.get("recorded", True):
+                found.add(launched)
+    return frozenset(found)
 
 
 def drawn_direction(start: np.ndarray, number: int, direction: int) -> np.ndarray:

@@ -64,6 +64,7 @@ class Use:
     sides: set[int] = field(default_factory=set)  # integers on the other side of an order comparison with a constant
     handle: str | None = None
     root: str | None = None  # the node that a query starts from: in a `mesh` or a `bvh`
+    normalized: bool = False  # a rotation that the kernel brings to unit length
     tested: bool = False  # an array that may be left out: `if x:`
     begins: bool | None = None  # where segments begin (True) or end (False) whose other end is in another array
     # what the largest index in each dimension is made of (``extents``)
@@ -495,6 +496,8 @@ class _Body:
             array = self.array(arguments[0])
             if array is not None:
                 self.usage.use((*array, "[]")).offsets = True
+        if short == "normalize" and arguments and arguments[0].alias is not None:
+            self.usage.use(arguments[0].alias).normalized = True
         root = _ROOTS.get(short)
         if root is not None:
             given = arguments[root] if root < len(node.args) else NOTHING
@@ -504,8 +507,11 @@ class _Body:
                 self.usage.use(path).root = short.partition("_")[0]
         for prefix, handle in _HANDLES.items():
             if short.startswith(prefix + "_") and arguments:
+                if handle == "volume" and self.samples_vectors(node, short):
+                    handle = "volume of vectors"
                 for path in arguments[0].sources:
-                    self.usage.use(path).handle = handle
+                    if self.usage.use(path).handle != "volume of vectors":
+                        self.usage.use(path).handle = handle
                 return NOTHING
         for argument in arguments:
             array = self.array(argument)
@@ -526,6 +532,12 @@ class _Body:
             one, two = arguments[1:] if short == "where" else (arguments[0], arguments[2])
             return replace(joined, top=combined("max" if short == "where" else "min", one.top, two.top))
         return joined
+
+    def samples_vectors(self, node: ast.Call, name: str) -> bool:
+        """Whether a call reads or writes voxels that are vectors."""
+        kinds = [keyword.value for keyword in node.keywords if keyword.arg == "dtype"]
+        kind = self.resolve(kinds[0]) if kinds else None
+        return name.endswith(("_v", "_grad_v")) or len(getattr(kind, "_shape_", ())) == 1
 
     def tile(self, node: ast.Call, loaded: Value) -> None:
         """The elements that ``tile_load(array, shape, offset)`` reads."""
