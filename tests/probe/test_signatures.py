@@ -236,6 +236,16 @@ def test_fabric_arrays_are_nobodys_to_make(kind: str, run: Run, tmp_path: Path) 
     assert "argument `x` is a" in evidence.detail and evidence.detail.endswith("for which no value can be made")
 
 
+def test_indexed_arrays_have_no_gradient_in_warp(run: Run, tmp_path: Path) -> None:
+    """``Tape.backward()`` looks for ``grad`` in every array of a launch, and an indexed one has none (Warp 1.19)."""
+    path = tmp_path / "kernels.py"
+    parameters = "x: wp.indexedarray(dtype=float), v: wp.array(dtype=float)"
+    path.write_text(_HEAD + _kernel("k", parameters, "x[i] * v[i]"))
+    (evidence,) = run([case for _, case in marked(path)])
+    assert evidence.verdict == "inconclusive"
+    assert "'indexedarray' object has no attribute 'grad'" in evidence.detail
+
+
 # Index arithmetic beyond the arrays' usual sizes; each is right, and out of range unless the arrays fit.
 _SIZES = {
     "shape of another array": """
