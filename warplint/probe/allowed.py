@@ -57,8 +57,10 @@ _TYPING: Final = re.compile(
     r"|Tuple|Type|TypeVar|Union|List|Dict|Set|Sequence|Iterable|Iterator|Mapping|NoReturn|Never|Self)"
 )
 
-#: What a kernel may name of Warp: what is in the public module itself, and in those that types and functions are from.
-_NAMED: Final = re.compile(r"warp\.(?:(?:types|utils|fem|math|optim|sim|render)\.)?[A-Za-z]\w*(?:\.[A-Z][A-Z0-9_]*)?")
+#: What a kernel may name of Warp: nothing private, and nothing of the modules that compile it.
+_NAMED: Final = re.compile(
+    r"warp\.(?!(?:builtins|codegen|context|build\w*|config)\.)(?:[A-Za-z]\w*\.){0,3}[A-Za-z]\w*(?<!\.static)"
+)
 
 #: Options of modules that change what is computed and no more: others choose compilers, their flags and their files.
 OPTIONS: Final = frozenset({"enable_backward", "max_unroll", "fast_math", "fuse_fp"})
