@@ -18,7 +18,7 @@ from warplint.settings.options import Options
 from warplint.source.edits import edited
 
 #: The rules whose recipe is proved on their bad example.
-PROVED = ("WP102", "WP108", "WP202", "WP301", "WP402", "WP403", "WP409", "WP501", "WP502", "WP601")
+PROVED = ("WP102", "WP108", "WP202", "WP301", "WP402", "WP403", "WP404", "WP409", "WP501", "WP502", "WP601")
 
 
 def findings(folder: Path) -> dict[str, list[Finding]]:
@@ -377,3 +377,73 @@ def test_what_leaves_launches_to_be_changed_is_never_safe(tmp_path: Path, monkey
         assert "(the gradient of the kernel is right with it); where `settle` is launched" in fix.message
         assert fix.message.endswith(": elsewhere.py:7, settle.py:11")
     assert "    height_out[i] = height[i] * sand[i]\n" in edited(SETTLE, fix.edits)
+
+
+#: What a person would write: a gradient that is wrong because an element is overwritten.
+OVERWRITING = """import warp as wp
+
+
+@wp.kernel
+def damp(v: wp.array(dtype=wp.vec3), dt: float, drag: wp.array(dtype=float)):
+    i = wp.tid()
+    v[i] *= wp.exp(-drag[i] * dt)
+
+
+@wp.kernel
+def integrate(
+    x: wp.array(dtype=wp.vec3),
+    v: wp.array(dtype=wp.vec3),
+    f: wp.array(dtype=wp.vec3),
+    inv_mass: wp.array(dtype=float),
+    gravity: wp.vec3,
+    dt: float,
+):
+    tid = wp.tid()
+    a = f[tid] * inv_mass[tid] + gravity
+    speed = wp.length(v[tid])
+    v[tid] = v[tid] + (a - v[tid] * speed) * dt
+
+
+@wp.kernel
+def relax(u: wp.array2d(dtype=float), k: wp.array2d(dtype=float), rate: float):
+    i, j = wp.tid()
+    u[i, j] = u[i, j] * (1.0 - rate * k[i, j] * u[i, j])
+
+
+@wp.kernel
+def normalize_rotations(q: wp.array(dtype=wp.quat)):
+    i = wp.tid()
+    q[i] = wp.normalize(q[i])
+
+
+@wp.kernel
+def activate(
+    z: wp.array(dtype=float), w: wp.array(dtype=float),  # weights
+):
+    i = wp.tid()
+    z[i] = wp.tanh(z[i] * w[i])
+
+
+def step(x, v, f, m, u, k, q, z, w, drag):
+    tape = wp.Tape()
+    with tape:
+        wp.launch(damp, dim=v.shape[0], inputs=[v, 0.1, drag])
+        wp.launch(integrate, dim=v.shape[0], inputs=[x, v, f, m, wp.vec3(0.0, -9.8, 0.0), 0.1])
+        wp.launch(relax, dim=u.shape, inputs=[u, k, 0.1])
+        wp.launch(normalize_rotations, dim=q.shape[0], inputs=[q])
+        wp.launch(activate, dim=z.shape[0], inputs=[z, w])
+    return tape
+"""
+
+
+def test_kernels_that_overwrite_get_an_array_of_their_own(tmp_path: Path) -> None:
+    """All five are wrong, and right with the edit; launches are listed."""
+    path = tmp_path / "kernels.py"
+    path.write_text(OVERWRITING)
+    found = findings(tmp_path)[path.name]
+    assert len(found) == 5
+    for finding in found:
+        fix = fix_of(finding)
+        assert fix.applicability == "unsafe"
+        assert "the gradient of the kernel is right with it" in fix.message
+        assert "launches in these files: " in fix.message

@@ -45,6 +45,40 @@ def test_level(project: Project, head: str, options: str, backward: bool, level:
     assert (found.backward, found.level) == (backward, level)
 
 
+FACTORY = """
+import warp as wp
+
+def make(n):
+    made = wp.get_module("made")
+    {before}
+    @wp.kernel(module={module})
+    def square(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        y[0] = x[0] * x[0]
+    {after}
+    return square
+"""
+OFF = "{'enable_backward': False}"
+
+
+@pytest.mark.parametrize(
+    ("before", "module", "after", "backward"),
+    [
+        ("", "made", "", True),
+        (f"made.options.update({OFF})", "made", "", False),
+        (f"made.options.update({OFF})", "'unique'", "", True),
+        (f"wp.set_module_options({OFF}, module=made)", "made", "", False),
+        ("", "'unique'", f"wp.set_module_options({OFF}, module=square.module)", False),
+        ("", "'unique'", f"wp.set_module_options({OFF}, other.module)", True),
+    ],
+)
+def test_a_factory_sets_options_of_the_module_of_its_kernel(
+    project: Project, before: str, module: str, after: str, backward: bool
+) -> None:
+    found = module_of(project, FACTORY.format(before=before, module=module, after=after))
+    (kernel,) = [one for region in found.regions for one in found.within(region) if one.node.name == "square"]
+    assert analysis(project).knowledge.decorations.options(kernel).backward is backward
+
+
 DERIVED = """
 import warp as wp
 

@@ -36,6 +36,11 @@ class Plain:
     b: wp.vec3
 
 
+@wp.struct
+class Nested:
+    parts: wp.array(dtype=Plain)
+
+
 @wp.func
 def distance(mesh: wp.uint64, p: wp.vec3):
     query = wp.mesh_query_point_no_sign(mesh, p, 1.0e6)
@@ -121,6 +126,16 @@ _RIGHT = {
         "p: wp.array(dtype=wp.vec3), volume: wp.uint64",
         "wp.volume_sample_f(volume, p[i] * 0.3, wp.Volume.LINEAR)",
     ),
+    "volumes_of_vectors": (
+        "p: wp.array(dtype=wp.vec3), volume: wp.uint64",
+        "wp.dot(wp.volume_sample_v(volume, p[i] * 0.3, wp.Volume.LINEAR), wp.vec3(1.0, 2.0, 3.0))",
+    ),
+    "volumes_of_vectors_by_type": (
+        "x: wp.array(dtype=float), volume: wp.uint64",
+        "x[i] * x[i] * wp.length(wp.volume_lookup(volume, 3, 2, 1, dtype=wp.vec3))",
+    ),
+    "structs_in_arrays_in_structs": ("x: wp.array(dtype=float), s: Nested", "x[i] * s.parts[i].a * s.parts[i].b[2]"),
+    "arrays_of_structs_2d": ("s: wp.array2d(dtype=Plain)", "s[i, 1].a * s[i, 0].a"),
     "hash_grids": ("x: wp.array(dtype=float), grid: wp.uint64", "x[i] * float(wp.hash_grid_point_id(grid, i))"),
     "bvhs": (
         "x: wp.array(dtype=float), tree: wp.uint64",
@@ -208,6 +223,27 @@ def test_every_signature_is_decided(run: Run, tmp_path: Path) -> None:
         if one.verdict != ("confirmed" if name.endswith("_wrong") else "refuted")
     }
     assert other == {}
+
+
+@pytest.mark.parametrize("kind", ["fabricarray", "fabricarrayarray", "indexedfabricarray"])
+def test_fabric_arrays_are_nobodys_to_make(kind: str, run: Run, tmp_path: Path) -> None:
+    """They are views of the memory of an Omniverse stage, and Warp keeps no gradients for them."""
+    path = tmp_path / "kernels.py"
+    expression = "x[i][0] * v[i]" if kind == "fabricarrayarray" else "x[i] * v[i]"
+    path.write_text(_HEAD + _kernel("k", f"x: wp.{kind}(dtype=float), v: wp.array(dtype=float)", expression))
+    (evidence,) = run([case for _, case in marked(path)])
+    assert evidence.verdict == "inconclusive"
+    assert "argument `x` is a" in evidence.detail and evidence.detail.endswith("for which no value can be made")
+
+
+def test_indexed_arrays_have_no_gradient_in_warp(run: Run, tmp_path: Path) -> None:
+    """``Tape.backward()`` looks for ``grad`` in every array of a launch, and an indexed one has none (Warp 1.19)."""
+    path = tmp_path / "kernels.py"
+    parameters = "x: wp.indexedarray(dtype=float), v: wp.array(dtype=float)"
+    path.write_text(_HEAD + _kernel("k", parameters, "x[i] * v[i]"))
+    (evidence,) = run([case for _, case in marked(path)])
+    assert evidence.verdict == "inconclusive"
+    assert "'indexedarray' object has no attribute 'grad'" in evidence.detail
 
 
 # Index arithmetic beyond the arrays' usual sizes; each is right, and out of range unless the arrays fit.

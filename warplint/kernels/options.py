@@ -160,6 +160,9 @@ class Decorations:
                 own = decorator.keyword("module")
                 if own is not None and not (isinstance(own, ir.Constant) and own.value is None):
                     values, level = self._options_of(definition.module, own)
+                made = self._set_beside(definition, own)
+                values.update(made)
+                level = "module" if "enable_backward" in made else level
                 given = self._decorator_options(definition, decorator)
                 values.update(given)
                 level = "kernel" if "enable_backward" in given else level
@@ -183,6 +186,39 @@ class Decorations:
             return {**values, "enable_backward": UNKNOWN, "max_unroll": UNKNOWN}, level
         given = self._named[module].get(name or "", {}) if name != "unique" else {}
         return {**values, **given}, "module" if "enable_backward" in given else level
+
+    def _set_beside(self, definition: Definition, own: ir.Expr | None) -> dict[str, object]:
+        """What a factory sets for the Warp module of a kernel that it makes, at any place of its own body.
+
+        ``module.options.update({...})`` or ``wp.set_module_options({...}, module=module)`` for a kernel made with
+        ``module=module``, and ``wp.set_module_options({...}, module=kernel.module)``.
+        """
+        holder = definition.scope[-1] if definition.scope else None
+        if own is None or not isinstance(holder, ir.FunctionDef):
+            return {}
+        module, scope = definition.module, definition.scope
+        found: dict[str, object] = {}
+        for statement in holder.body:
+            call = statement.value if isinstance(statement, ir.ExprStmt) else None
+            if not isinstance(call, ir.Call):
+                continue
+            if isinstance(call.func, ir.Attribute) and call.func.attr == "update" and len(call.args) == 1:
+                owner = call.func.value
+                target = owner.value if isinstance(owner, ir.Attribute) and owner.attr == "options" else None
+                given: ir.Expr | None = call.args[0]
+            elif self._project.external(module, call.func, scope) == "warp.set_module_options":
+                target = call.keyword("module") or (call.args[1] if len(call.args) > 1 else None)
+                given = call.keyword("options") or (call.args[0] if call.args else None)
+            else:
+                continue
+            if isinstance(target, ir.Attribute) and target.attr == "module":
+                same = isinstance(target.value, ir.Name) and target.value.id == definition.node.name
+            else:
+                same = isinstance(target, ir.Name) and isinstance(own, ir.Name) and target.id == own.id
+            if same and given is not None:
+                found.update(self._mapping(module, given, scope))
+        found.pop(_OVERWRITES, None)
+        return found
 
     def explicit(self, definition: Definition) -> bool:
         """Whether a kernel's own decorator switches its adjoint on."""

@@ -50,7 +50,20 @@ _BUILTINS = frozenset({
 })
 # fmt: on
 
-_TYPING: Final = re.compile(r"(?:typing|typing_extensions)\.\w+")
+# Of `typing` only what annotations are made of: other things in it evaluate text (`get_type_hints`, `ForwardRef`), or
+# are modules that it imports.
+_TYPING: Final = re.compile(
+    r"(?:typing|typing_extensions)\.(?:Annotated|Any|Callable|ClassVar|Final|Generic|Literal|NamedTuple|Optional|Protocol"
+    r"|Tuple|Type|TypeVar|Union|List|Dict|Set|Sequence|Iterable|Iterator|Mapping|NoReturn|Never|Self)"
+)
+
+#: What a kernel may name of Warp: nothing private, and nothing of the modules that compile it.
+_NAMED: Final = re.compile(
+    r"warp\.(?!(?:builtins|codegen|context|build\w*|config)\.)(?:[A-Za-z]\w*\.){0,3}[A-Za-z]\w*(?<!\.static)"
+)
+
+#: Options of modules that change what is computed and no more: others choose compilers, their flags and their files.
+OPTIONS: Final = frozenset({"enable_backward", "max_unroll", "fast_math", "fuse_fp"})
 
 #: Base classes of constant-only classes.
 ENUMS: Final = frozenset({"enum.Enum", "enum.IntEnum", "enum.IntFlag", "enum.Flag", "enum.StrEnum"})
@@ -81,6 +94,14 @@ def may_read(name: str) -> bool:
     if _TYPING.fullmatch(name):
         return True
     return not rest and top in _BUILTINS
+
+
+def may_name(name: str) -> bool:
+    """Whether a kernel, which Warp compiles, may name the external ``name``.
+
+    Warp follows names while it compiles, and runs what it takes for its own ``static`` wherever it was found.
+    """
+    return may_read(name) or bool(_NAMED.fullmatch(name))
 
 
 def may_call(name: str) -> bool:

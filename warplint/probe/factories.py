@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import cast
 
 from warplint.ir import syntax as ir
 from warplint.source.bindings import bound_names
@@ -117,12 +119,21 @@ def bind(call: ir.Call, factory: ir.FunctionDef) -> dict[str, ir.Expr] | None:
     return found
 
 
-def call_sites(project: Project, factory: Definition) -> Iterator[tuple[Module, Scope, ir.Call]]:
+def call_sites(project: Project, factory: Definition) -> Sequence[tuple[Module, Scope, ir.Call]]:
     """Calls of the factory in the modules read so far, a few at most, its own module first."""
+    key = ("call sites", factory.module.path, factory.qualname, factory.node.span)
+    known = project.kept.get(key)
+    if known is None:
+        known = project.kept[key] = tuple(islice(_call_sites(project, factory), _SITES))
+    return cast(tuple[tuple[Module, Scope, ir.Call], ...], known)
+
+
+def _call_sites(project: Project, factory: Definition) -> Iterator[tuple[Module, Scope, ir.Call]]:
     name = factory.node.name
     pattern = re.compile(rf"\b{re.escape(name)}\s*\(")
-    found = 0
     for module in (factory.module, *(other for other in project.modules() if other is not factory.module)):
+        if name not in module.text:
+            continue
         for region in module.regions:
             if not pattern.search(module.text, region.start, region.end):
                 continue
@@ -132,9 +143,6 @@ def call_sites(project: Project, factory: Definition) -> Iterator[tuple[Module, 
                 target = project.resolve(module, call.func, scope)
                 if isinstance(target, Definition) and target.node is factory.node:
                     yield module, scope, call
-                    found += 1
-                    if found >= _SITES:
-                        return
 
 
 def _calls(body: tuple[ir.Node, ...], scope: Scope) -> Iterator[tuple[Scope, ir.Call]]:

@@ -128,6 +128,7 @@ def _kernel_job(
         if mark is not None:
             one |= {"in_loop": mark.in_loop, "blocks": list(mark.blocks), "around": list(mark.around)}
             one["way"] = list(mark.way)
+            one["entry"] = mark.entry
             if mark.once is not None:
                 one["once"] = list(mark.once)
         marks.append(one)
@@ -151,5 +152,11 @@ def _kernel_job(
 
 
 def admitted(made: Slice, options: ProbeOptions) -> dict[str, object]:
-    """The part of a plan that says what a script may do beyond computing; empty for one that only computes."""
-    return {"folders": list(made.folders), "native": options.allow_native} if made.folders else {}
+    """The part of a plan that says what a script may do beyond computing, and what is in it that the source does not
+    say; empty for one that only computes what the source says."""
+    plan: dict[str, object] = {}
+    if made.folders:
+        plan |= {"folders": list(made.folders), "native": options.allow_native}
+    if made.assumed or made.stand_ins:
+        plan |= {"assumed": dict(made.assumed), "guessed": list(made.guessed), "stand_ins": dict(made.stand_ins)}
+    return plan

@@ -13,7 +13,7 @@ from warplint.ir import syntax as ir
 from warplint.ir.programs import DefinitionRef
 from warplint.ir.spans import Span
 from warplint.probe import factories, wishes
-from warplint.probe.allowed import ENUMS, IMPORTABLE, may_call, may_read
+from warplint.probe.allowed import ENUMS, IMPORTABLE, may_call, may_name, may_read
 from warplint.probe.folding import Thing, Unfolded, fold
 from warplint.probe.imports import Imports
 from warplint.probe.records import record_fields
@@ -31,6 +31,7 @@ from warplint.source.project import (
     Resolved,
     Scope,
     Value,
+    canonical,
 )
 
 
@@ -45,6 +46,8 @@ class _Text:
 
     text: str
     meaning: object = UNKNOWN
+    #: Whether it is something in any case, whatever it is: a definition, a tuple.
+    present: bool = False
 
 
 #: Decorators of plain classes and of factories that may be ignored: what they do is not needed.
@@ -58,6 +61,12 @@ IGNORED = (
 )
 #: Names of numbers that say how many there are.
 COUNTS = re.compile(r"(?:^|_)(?:n|num|count|size|dim|max|len)")
+#: What Warp runs the argument of while it compiles.
+_EVALUATING = ("warp.static",)
+#: Annotations of integers.
+_INTEGERS = ("int", "int32", "uint32", "int64", "uint64")
+#: The largest number that is taken over from a call of a factory: more of anything takes too long.
+_LARGEST = 64
 #: How deep factories may call factories.
 _DEEPEST = 6
 
@@ -94,6 +103,12 @@ class Names(abc.ABC):
         self._depth = 0
         # values of parameters of factories, by the factory's place and the parameter's name
         self._wishes: dict[tuple[Span, str], bool | int | str] = {}
+        # what the script has that the source does not say: values of parameters of factories (some of them guesses that
+        # the flagged place does not ask for), and what stands for native snippets
+        self._assumed: dict[str, str] = {}
+        self._guessed: set[str] = set()
+        self._bounding: set[tuple[Span, str]] = set()
+        self._stand_ins: dict[str, str] = {}
 
     @abc.abstractmethod
     def add(self, ref: DefinitionRef) -> str:
@@ -143,11 +158,14 @@ class Names(abc.ABC):
             self._executed_name(expr, place, edits, local)
             return
         if isinstance(expr, ir.Call):
+            chain = _chain(expr.func) if isinstance(expr.func, (ir.Name, ir.Attribute)) else None
+            if chain is not None and chain[0].id in local:
+                raise Refused(f"`{chain[0].id}`, a variable, would have to be called")
             if isinstance(expr.func, (ir.Name, ir.Attribute)):
                 resolved = self._project.resolve(place.module, expr.func, place.scope)
                 allowed = isinstance(resolved, External) and may_call(resolved.name)
                 if allowed or self._imports is not None:
-                    self._executed_name(expr.func, place, edits, local)
+                    self._executed_name(expr.func, place, edits, local, called=True)
                     self._passed(expr, place, edits, local)
                     return
             elif isinstance(expr.func, ir.Call) and self._is_warp_type(expr.func, place):
@@ -238,12 +256,19 @@ class Names(abc.ABC):
         return name is not None and name.startswith("warp.") and may_call(name)
 
     def _executed_name(
-        self, expr: ir.Name | ir.Attribute, place: Place, edits: list[Edit], local: set[str] | frozenset[str]
+        self,
+        expr: ir.Name | ir.Attribute,
+        place: Place,
+        edits: list[Edit],
+        local: set[str] | frozenset[str],
+        called: bool = False,
     ) -> None:
         chain = _chain(expr)
         if chain is not None and chain[0].id in local:
             return
         resolved = self._project.resolve(place.module, expr, place.scope)
+        if isinstance(resolved, External) and canonical(resolved.name) in _EVALUATING and not called:
+            raise Refused(f"`{resolved.name}` is passed on, and may be called with anything")
         if isinstance(resolved, External) and not may_read(resolved.name) and self._imports is None:
             raise Refused(f"`{resolved.name}` would have to be run")
         replacement = self._reference(expr, place, local)
@@ -253,7 +278,10 @@ class Names(abc.ABC):
     # --- bodies, which Warp compiles ---
 
     def _body(self, node: ir.Node, place: Place, local: set[str], edits: list[Edit]) -> None:
+        if isinstance(node, ir.Attribute) and node.attr.startswith("__"):
+            raise Refused(f"`{node.attr}` would have to be read")
         if isinstance(node, (ir.Name, ir.Attribute)):
+            self._named_in_body(node, place, local)
             replacement = self._reference(node, place, local)
             if replacement is not None:
                 edits.append(Edit(node.span, replacement))
@@ -277,7 +305,7 @@ class Names(abc.ABC):
                 edits.append(Edit(node.span, made))
                 return
             self._executed_name_of(node.func, place, local, edits)
-            for argument in node.args:
+            for argument in (*node.args, *(keyword.value for keyword in node.keywords)):
                 self._constant(argument, place, edits, local)
             return
         for child in ir.children(node):
@@ -286,9 +314,35 @@ class Names(abc.ABC):
             else:
                 self._body(child, place, local, edits)
 
+    def _named_in_body(self, expr: ir.Name | ir.Attribute, place: Place, local: set[str]) -> None:
+        """Refuses what Warp would do more with than compile it, whatever it is called here."""
+        chain = _chain(expr)
+        if chain is None or chain[0].id in local or self._imports is not None:
+            return
+        resolved = self._project.resolve(place.module, expr, place.scope)
+        if isinstance(resolved, Value) and isinstance(resolved.expr, (ir.Name, ir.Attribute)):
+            resolved = self._project.resolve(resolved.module, resolved.expr, resolved.scope)
+        if not isinstance(resolved, External):
+            return
+        name = canonical(resolved.name)
+        if name in _EVALUATING:
+            raise Refused(f"`{ir.dotted(expr)}` is another name for `{name}`, whose argument would have to be run")
+        if name.startswith(("warp.", "numpy.", "math.", "typing.", "enum.")) and not may_name(name):
+            raise Refused(f"`{resolved.name}` would have to be run")
+
     def _executed_name_of(self, expr: ir.Expr, place: Place, local: set[str], edits: list[Edit]) -> None:
         if isinstance(expr, (ir.Name, ir.Attribute)):
-            self._executed_name(expr, place, edits, local)
+            self._executed_name(expr, place, edits, local, called=True)
+
+    def _bounds_of(self, names: Iterable[ir.Name], place: Place, local: set[str]) -> None:
+        """Notes the parameters of factories that bound loops around a flagged place.
+
+        A loop that Warp unrolls has no defect of a dynamic one, so that few rounds would show nothing.
+        """
+        for name in names:
+            found = self._project.resolve(place.module, name, place.scope) if name.id not in local else None
+            if isinstance(found, ParameterRef):
+                self._bounding.add((found.function.span, found.parameter.name))
 
     def _wish_for(self, conditions: Iterable[tuple[ir.Expr, bool]], place: Place, local: set[str]) -> None:
         """Notes which values of a factory's parameters lead to a flagged place, where that is decided by such.
@@ -506,7 +560,19 @@ class Names(abc.ABC):
         try:
             return bool(self._folded(test, place))
         except Unfolded:
+            return self._is_there(test, place)
+
+    def _is_there(self, test: ir.Expr, place: Place) -> bool | None:
+        """Whether a comparison of a closure variable with None holds, where the variable is something in any case."""
+        if not isinstance(test, ir.Compare) or not isinstance(test.left, ir.Name) or len(test.operators) != 1:
             return None
+        other = test.comparators[0]
+        value = place.closure.get(test.left.id)
+        if not (isinstance(other, ir.Constant) and other.value is None):
+            return None
+        if not isinstance(value, DefinitionRef) and not (isinstance(value, _Text) and value.present):
+            return None
+        return {"is": False, "==": False, "is not": True, "!=": True}.get(test.operators[0])
 
     def _folded(self, expr: ir.Expr, place: Place) -> object:
         """What ``expr`` is, as far as that is known without the script. Raises Unfolded."""
@@ -529,11 +595,17 @@ class Names(abc.ABC):
                 meaning = self._folded(expr, place)
             except Unfolded:
                 meaning = UNKNOWN
-            found[name] = _Text(made if made is not None else f"({self._rewritten(expr, place)})", meaning)
+            text = made if made is not None else f"({self._rewritten(expr, place)})"
+            found[name] = _Text(text, meaning, made is not None or isinstance(expr, (ir.Tuple, ir.List, ir.Dict)))
         return found
 
-    def _from_call_site(self, reference: ParameterRef, place: Place) -> str | None:
-        """A factory's parameter as the first understandable call of the factory in the project passes it."""
+    def _from_call_site(self, reference: ParameterRef, place: Place, numbers: bool = False) -> str | None:
+        """A factory's parameter as the first understandable call of the factory in the project passes it.
+
+        ``numbers``: the largest number that a call passes, of those that are known and not too large.
+        """
+        if numbers:
+            return self._number_passed(reference, place)
         scope = place.scope[: place.scope.index(reference.function)] if reference.function in place.scope else ()
         factory = Definition(place.module, reference.function, scope)
         if self._depth > _DEEPEST:
@@ -553,6 +625,24 @@ class Names(abc.ABC):
                 self._depth -= 1
             return self._known(reference.parameter.name, given[reference.parameter.name])
         return None
+
+    def _number_passed(self, reference: ParameterRef, place: Place) -> str | None:
+        scope = place.scope[: place.scope.index(reference.function)] if reference.function in place.scope else ()
+        found: list[int] = []
+        for module, outer, call in factories.call_sites(
+            self._project, Definition(place.module, reference.function, scope)
+        ):
+            bound = factories.bind(call, reference.function) or {}
+            expr = bound.get(reference.parameter.name)
+            if expr is None:
+                continue
+            try:
+                value = self._folded(expr, Place(module, outer))
+            except Unfolded:
+                continue
+            if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _LARGEST:
+                found.append(value)
+        return repr(max(found)) if found else None
 
     def _settings(self, parameter: ir.Parameter, place: Place) -> str | None:
         """A class of the project that the parameter is annotated with, if all that is needed of it are constants.
@@ -596,18 +686,22 @@ class Names(abc.ABC):
         wish = self._wishes.get((reference.function.span, parameter.name))
         if wish is not None:
             text = repr(wish)
+            self._assumed[parameter.name] = text
         elif isinstance(parameter.default, ir.Constant) and parameter.default.value is not None:
             text = repr(parameter.default.value)
         else:
             annotation = ir.dotted(parameter.annotation) if parameter.annotation is not None else None
             short = (annotation or "").rpartition(".")[2]
-            if short == "int" or annotation is None and COUNTS.search(parameter.name):
-                text = "3"
-            elif short == "bool":
-                text = "True"
-            elif short == "float":
+            bounds = (reference.function.span, parameter.name) in self._bounding
+            counts = short in _INTEGERS or (annotation is None and (bounds or COUNTS.search(parameter.name)))
+            text = self._from_call_site(reference, place, numbers=True) if counts or annotation is None else None
+            if text is None and (counts or short == "bool"):
+                text = "True" if short == "bool" else str(wishes.UNROLLED if bounds else 3)
+                self._assumed[parameter.name] = text
+                self._guessed.add(parameter.name)
+            elif text is None and short == "float":
                 text = "0.7"
-            elif "dtype" in parameter.name or short == "type":
+            elif text is None and ("dtype" in parameter.name or short == "type"):
                 text = f"{WARP}.float32"
         if text is None:
             text = self._settings(parameter, place) or self._from_call_site(reference, place)

@@ -66,6 +66,8 @@ class Mark:
     around: tuple[int, ...] = ()
     way: tuple[int, ...] = ()
     once: tuple[int, ...] | None = None
+    #: Counted where the outermost loop around the place begins; 0 without one.
+    entry: int = 0
 
 
 #: Blocks are numbered apart from flagged places, and those of each file apart from those of others.
@@ -95,6 +97,7 @@ def reach_edits(
         wanted[(*statement.span, number)] = f'{WARP}.printf("{REACHED} {number}~\\n")'
 
     for number, span in flagged:
+        entry = 0
         if span == function.span:
             blocks = [*_inner_blocks(function.body), *_rests(function.body)]
             blocks = [block for block in blocks if not _leaves(block)]
@@ -111,6 +114,9 @@ def reach_edits(
             blocks = [block for block in _inner_blocks(loops[0].body) if not _leaves(block)] if loops else []
             way = [block for outer, inner in pairwise(path) for block in _blocks(outer) if inner in block]
             once, in_loop = None, bool(loops) and not _ends_loop(path)
+            if in_loop:
+                entry = _number((loops[0],), file)
+                ask(loops[0], entry)
         ask(path[-1], number)
         for block in (*blocks, *way):
             ask(block[0], _number(block, file))
@@ -120,6 +126,7 @@ def reach_edits(
             tuple(_around(block, blocks, file) for block in blocks),
             tuple(_number(block, file) for block in way),
             once,
+            entry,
         )
     edits: list[Edit] = []
     for key, mark in sorted(wanted.items()):

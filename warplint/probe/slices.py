@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from warplint.ir import syntax as ir
 from warplint.ir.programs import DefinitionRef
 from warplint.ir.spans import Location, Span
-from warplint.probe import wishes
-from warplint.probe.allowed import ENUMS, PLAIN_BASES
+from warplint.probe import stand_ins, wishes
+from warplint.probe.allowed import ENUMS, OPTIONS, PLAIN_BASES
 from warplint.probe.imports import Imports
 from warplint.probe.names import COUNTS, IGNORED, Item, Names, Place, Refused, joined
 from warplint.probe.rewrite import WARP, Edit, Mark, cut, dedent, reach_edits
 from warplint.records import dataclass
 from warplint.source.bindings import bound_names
-from warplint.source.project import Definition, External, Module, Project, Scope
+from warplint.source.project import Definition, External, Module, Project, Scope, Value
 
 __all__ = ["Refused", "Slice", "Slicer"]
 
@@ -53,6 +54,12 @@ class Slice:
     marks: Mapping[int, Mark]
     #: Folders of modules that the script imports from the project.
     folders: tuple[str, ...] = ()
+    #: Values of parameters of factories that nothing in the source says, by name.
+    assumed: Mapping[str, str] = field(default_factory=dict)
+    #: Those of them that the flagged places do not ask for: other values would do as well.
+    guessed: tuple[str, ...] = ()
+    #: Native snippets that are not in the script, and what is there instead.
+    stand_ins: Mapping[str, str] = field(default_factory=dict)
 
 
 class Slicer(Names):
@@ -70,20 +77,30 @@ class Slicer(Names):
         # the places of mark 0, of mark 1, ...
         self._flagged = [tuple(places) for places in flagged]
         self._options: list[str] = []
+        # what the module of the source sets for its own kernels, which those with a Warp module of their own are not
+        self._own_options: list[str] = []
+        # a kernel of the script has a Warp module of its own
+        self._elsewhere = False
         self._marks: dict[int, Mark] = {}
         # the files of flagged places, by number
         self._files: dict[Path, int] = {}
+        # what functions of the script read and write of parameters that may be anything
+        self._accessed: set[frozenset[str]] = set()
 
     # --- the result ---
 
     def finish(self) -> Slice:
         """The script so far."""
+        self._candidates()
         head = [f"import warp as {WARP}"]
-        parts = [*head, *self._options, *(item.text for item in self._order)]
-        twins = [*head, *self._options, *(item.twin or item.text for item in self._order)]
+        options = self._options if self._elsewhere else [*self._options, *self._own_options]
+        parts = [*head, *options, *(item.text for item in self._order)]
+        twins = [*head, *options, *(item.twin or item.text for item in self._order)]
         text = "\n\n".join(parts) + "\n"
         folders = self._imports.folders if self._imports is not None else ()
-        return Slice(text, "\n\n".join(twins) + "\n" if self._marks else None, dict(self._marks), folders)
+        twin = "\n\n".join(twins) + "\n" if self._marks else None
+        guessed = tuple(sorted(self._guessed))
+        return Slice(text, twin, dict(self._marks), folders, dict(self._assumed), guessed, dict(self._stand_ins))
 
     # --- definitions ---
 
@@ -95,6 +112,10 @@ class Slicer(Names):
         definitions = list(_find(module, ref.qualname))
         if not definitions:
             raise Refused(f"`{ref.qualname}` is not found in `{ref.path.name}`")
+        for decorator in definitions[-1].node.decorators:
+            own = decorator.keyword("module") if isinstance(decorator, ir.Call) else None
+            if own is not None and not (isinstance(own, ir.Constant) and own.value is None):
+                self._elsewhere = True
         return self._definition(definitions[-1], dict(ref.closure))
 
     def options(self, path: Path, differentiated: bool = False) -> None:
@@ -112,17 +133,19 @@ class Slicer(Names):
             for statement in module.read(region):
                 self._option(statement, module)
         if differentiated:
-            self._options.append(f"{WARP}.set_module_options({{'enable_backward': True}})")
+            self._own_options.append(f"{WARP}.set_module_options({{'enable_backward': True}})")
 
     def _option(self, statement: ir.Stmt, module: Module) -> None:
         if isinstance(statement, ir.ExprStmt) and isinstance(statement.value, ir.Call):
             call = statement.value
-            if self._project.external(module, call.func) == "warp.set_module_options" and call.args:
+            own = call.keyword("module") is None and len(call.args) == 1
+            if self._project.external(module, call.func) == "warp.set_module_options" and own:
                 options = call.args[0]
                 if isinstance(options, ir.Dict):
                     for key, value in zip(options.keys, options.values, strict=False):
-                        if isinstance(key, ir.Constant) and isinstance(value, ir.Constant):
-                            self._options.append(f"{WARP}.set_module_options({{{key.value!r}: {value.value!r}}})")
+                        if isinstance(key, ir.Constant) and key.value in OPTIONS and isinstance(value, ir.Constant):
+                            text = f"{WARP}.set_module_options({{{key.value!r}: {value.value!r}}})"
+                            self._own_options.append(text)
         elif isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Constant):
             name = self._project.external(module, statement.targets[0])
             if name is not None and name.startswith("warp.config.") and name.rpartition(".")[2] in _CONFIG:
@@ -139,8 +162,14 @@ class Slicer(Names):
         item = self._items[key] = Item(self._fresh(node.name))
         try:
             self._defined(definition, closure, item)
-        except Refused as error:
-            imports = self._imports if not isinstance(error, Native) else None
+        except Native:
+            item.text = self._stand_in(definition, closure, item.name)
+            if not item.text:
+                self._items.pop(key, None)
+                raise
+            self._order.append(item)
+        except Refused:
+            imports = self._imports
             imported = imports.definition(definition, item.name) if imports is not None else None
             if imported is None:
                 # who asked may do without it: nobody else must take it to be there
@@ -179,13 +208,89 @@ class Slicer(Names):
         if kind == "warp.func":
             self._custom_adjoints(definition, closure)
 
+    def _stand_in(self, definition: Definition, closure: Mapping[str, object], name: str) -> str:
+        """A func in place of a native snippet, empty where there can be none: it is itself in question, say."""
+        node = definition.node
+        word = re.compile(rf"\b{re.escape(node.name)}\b")
+        if not isinstance(node, ir.FunctionDef) or self._kind_of(definition) != "warp.func_native":
+            return ""
+        for places in self._flagged:
+            for location in places:
+                module = self._project.module(location.path)
+                if module is None or word.search(cut(module.lines, location.span, ())):
+                    return ""
+        place = Place(definition.module, definition.scope, closure)
+        kinds = {one.name: self._rewritten(one.annotation, place) for one in node.parameters if one.annotation}
+        returns = self._rewritten(node.returns, place) if node.returns is not None else None
+        if len(kinds) < len(node.parameters):
+            return ""
+        text = stand_ins.stand_in(node, name, kinds, returns) or ""
+        if text:
+            self._stand_ins[node.name] = text.rpartition("return ")[2]
+        return text
+
+    def _candidates(self) -> None:
+        """Adds structs that have what functions read and write of parameters that may be anything."""
+        for accessed in sorted(self._accessed, key=sorted):
+            best: tuple[int, Definition] | None = None
+            for definition in self._structs(accessed):
+                fields = {
+                    statement.target.id
+                    for statement in definition.node.body
+                    if isinstance(statement, ir.AnnAssign) and isinstance(statement.target, ir.Name)
+                }
+                score = sum(other <= fields for other in self._accessed)
+                if accessed <= fields and (best is None or score > best[0]):
+                    best = score, definition
+            if best is not None:
+                try:
+                    self._definition(best[1], {})
+                except Refused:
+                    continue
+
+    def _structs(self, fields: frozenset[str]) -> Iterator[Definition]:
+        """Structs of the project whose text has all of ``fields``."""
+        modules = dict.fromkeys(place[0] for place in self._items if isinstance(place, tuple))
+        first = [module for path in modules if isinstance(path, Path) and (module := self._project.module(path))]
+        for module in dict.fromkeys((*first, *self._project.modules())):
+            if not all(name in module.text for name in fields) or "struct" not in module.text:
+                continue
+            for region in module.regions:
+                text = module.region_text(region) if region.kind == "class" else ""
+                if text and "struct" in text and all(f"{name}:" in text for name in fields):
+                    for node in module.read(region):
+                        if isinstance(node, ir.ClassDef) and self._kind_of(Definition(module, node, ())):
+                            yield Definition(module, node, ())
+
+    def _kind_of(self, definition: Definition) -> str:
+        """Which Warp decorator makes the definition; empty where that is not told."""
+        for decorator in definition.node.decorators:
+            name = self._decorator(decorator, definition.module, definition.scope)
+            if name in _WARP_DEFINITIONS:
+                return name
+        return ""
+
+    def _decorator(self, decorator: ir.Expr, module: Module, scope: Scope, depth: int = 0) -> str | None:
+        """What a decorator is, seen through a name for it and through a choice between two ways to call one."""
+        function = decorator.func if isinstance(decorator, ir.Call) else decorator
+        name = self._project.external(module, function, scope)
+        if name is not None or depth > _LONGEST_LINE:
+            return name
+        if isinstance(function, ir.Conditional):
+            kinds = {self._decorator(one, module, scope, depth + 1) for one in (function.body, function.orelse)}
+            return kinds.pop() if len(kinds) == 1 else None
+        found = self._project.resolve(module, function, scope) if isinstance(function, ir.Name) else None
+        if isinstance(found, Value) and function is decorator:
+            return self._decorator(found.expr, found.module, found.scope, depth + 1)
+        return None
+
     def _kind(self, definition: Definition) -> str:
         """Which Warp decorator makes the definition; empty for a class without one. Raises Refused for others."""
         node = definition.node
         found = ""
         for decorator in node.decorators:
             function = decorator.func if isinstance(decorator, ir.Call) else decorator
-            name = self._project.external(definition.module, function, definition.scope)
+            name = self._decorator(decorator, definition.module, definition.scope)
             if name in _WARP_DEFINITIONS:
                 found = name
             elif name in IGNORED:
@@ -234,8 +339,10 @@ class Slicer(Names):
         if node.returns is not None:
             self._annotation(node.returns, outside, edits)
         local = set(bound_names(node))
+        self._accessed.update(stand_ins.attributes(node))
         for _, span in self._flagged_in(module, node):
             self._wish_for(wishes.around(node.body, span), inside, local)
+            self._bounds_of(wishes.bounds(node.body, span), inside, local)
         for statement in node.body:
             self._body(statement, inside, local, edits)
         decorators = self._decorators(node, outside)
@@ -259,7 +366,7 @@ class Slicer(Names):
         lines: list[str] = []
         for decorator in node.decorators:
             call = decorator if isinstance(decorator, ir.Call) else None
-            name = self._project.external(place.module, call.func if call else decorator, place.scope)
+            name = self._decorator(decorator, place.module, place.scope)
             if name not in _WARP_DEFINITIONS:
                 continue
             arguments: list[str] = []

@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Span
 
+#: Rounds of a loop that Warp does not unroll (``max_unroll`` is 16 unless somebody changes it).
+UNROLLED = 17
+
 # Calls around a condition that change nothing about it.
 _AROUND = ("bool", "static", "constant")
 
@@ -23,6 +26,18 @@ def around(body: tuple[ir.Stmt, ...], span: Span) -> Iterator[tuple[ir.Expr, boo
             yield from around((*statement.body, *statement.orelse), span)
         elif isinstance(statement, (ir.For, ir.While)):
             yield from around((*statement.body, *statement.orelse), span)
+
+
+def bounds(body: tuple[ir.Stmt, ...], span: Span) -> Iterator[ir.Name]:
+    """The names that bound the `for` loops around ``span``."""
+    for statement in body:
+        if not statement.span.covers(span):
+            continue
+        if isinstance(statement, ir.For) and isinstance(statement.iterable, ir.Call):
+            for argument in statement.iterable.args:
+                yield from (inner for inner in ir.walk(argument) if isinstance(inner, ir.Name))
+        if isinstance(statement, (ir.If, ir.For, ir.While)):
+            yield from bounds((*statement.body, *statement.orelse), span)
 
 
 def wanted(condition: ir.Expr, holds: bool) -> Iterator[tuple[ir.Expr, bool | int | str]]:

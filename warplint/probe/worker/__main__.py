@@ -10,6 +10,7 @@ from __future__ import annotations
 import collections
 import json
 import os
+import resource
 import select
 import tempfile
 from pathlib import Path
@@ -48,12 +49,15 @@ def start(settings: dict[str, Any]) -> dict[str, Any]:
     """Imports Warp, chooses the device and compiles a first kernel, which makes Warp's precompiled header."""
     import warp as wp
 
+    from warplint.probe.worker.guard import install
+
     wp.config.kernel_cache_dir = settings["cache"]
     wp.config.quiet = True
     if hasattr(wp.config, "log_level"):
         wp.config.log_level = 40
     wp.config.mode = "debug"
     wp.init()
+    install()
     device = settings["device"]
     if device == "auto":
         device = "cuda:0" if wp.is_cuda_available() else "cpu"
@@ -112,9 +116,17 @@ def repeat(
 
 def perform(job: dict[str, Any], device: str, scratch: Path, seconds: float) -> dict[str, Any]:
     """Runs one job to its verdict, or writes the script for a verdict."""
-    from warplint.probe.worker.loading import admit
+    from warplint.probe.worker.loading import SPENT, admit
 
     admit(job["plan"])
+    SPENT.update(modules=0, compiling=0.0)  # what the worker spent before it forked
+    answer = _performed(job, device, scratch, seconds)
+    own, children = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    total = own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
+    return answer | {"spent": SPENT | {"total": total}}
+
+
+def _performed(job: dict[str, Any], device: str, scratch: Path, seconds: float) -> dict[str, Any]:
     if "write" in job:
         from warplint.probe.worker.standalone import standalone
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -93,9 +94,13 @@ class Account:
     def repeated(self, hits: dict[str, int] | None, threads: int) -> bool:
         """Whether it ran often enough for agreement to mean something.
 
-        What a loop carries shows only in its second iteration.
+        What a loop carries shows only in the second iteration of one thread: the first of many threads are not enough.
         """
-        return self._count(hits) >= (min(2 * threads, 4) if self.mark["in_loop"] else 1)
+        if not self.mark["in_loop"] or self._count(hits) == float("inf"):
+            return self.reached(hits)
+        if not self.mark.get("entry"):
+            return self._count(hits) >= 2 * threads
+        return (hits or {}).get(str(-1 - self.mark["number"]), 0) >= 2
 
     def _count(self, hits: dict[str, int] | None) -> float:
         if hits is None or not self.mark["counted"]:
@@ -103,8 +108,16 @@ class Account:
         return hits.get(str(self.mark["number"]), 0)
 
     def missing(self) -> set[int]:
-        """The blocks around the flagged place that no agreeing input set ran."""
+        """The blocks around the flagged place that no agreeing input set ran, but for those that seem out of reach."""
         return set(self.mark["blocks"]) - self._ran - self.dead
+
+    def _unseen(self) -> set[int]:
+        """The blocks without which nothing is refuted.
+
+        What seems out of reach may only need a number that was not drawn, and change what the loop carries. Where a
+        whole function is asked about, it is listed instead.
+        """
+        return self.missing() if self.whole else set(self.mark["blocks"]) - self._ran
 
     def coverage(self, usage: Usage) -> dict[str, Any]:
         """The first lines of the blocks that no agreeing input set ran, where a whole function is asked about; and
@@ -163,7 +176,7 @@ class Account:
         else:
             self.right.append({"profile": profile, "compared": compared})
             self._covers(profile, hits)
-            if len(self.right) >= _DIRECTED and not self.missing() and not self.endless:
+            if len(self.right) >= _DIRECTED and not self._unseen() and not self.endless:
                 self.verdict = self._refuted()
 
     def _add_silent(self, profile: Profile, compared: list[dict[str, Any]]) -> None:
@@ -232,7 +245,7 @@ class Account:
                 (len(self.right) >= _AGREEING or self.suspects_race)
                 and settled
                 and len(self.singular) < 2
-                and not self.missing()
+                and not self._unseen()
             ):
                 self.verdict = self._refuted()
 
@@ -256,14 +269,14 @@ class Account:
             return inconclusive("tape and finite differences disagree at some inputs, but not reliably")
         if self.whole and not self.right and not self.singular and self.flat >= _AGREEING and not self._untouched():
             return _nothing(f"both tape and finite differences give zero at {self.flat} sets of inputs")
-        clean = not self.endless and not self.singular and not self.missing()
+        clean = not self.endless and not self.singular and not self._unseen()
         if len(self.right) >= _AGREEING_AT_LAST and clean and self.check != "finite-adjoint":
             return self._refuted()
         if self.right and self.check in ("zero-adjoint", "replay"):
             return inconclusive(f"only {len(self.right)} sets of inputs could be used")
         if self.right and not self.endless:
             count, agree = len(self.right), "tape and finite differences agree"
-            lines = sorted({line_of(number) for number in self.missing()})
+            lines = sorted({line_of(number) for number in self._unseen()})
             if lines and count >= _AGREEING:
                 return inconclusive(
                     f"{agree} at {count} sets of inputs, but none of them runs line {lines[0]} again and again"
@@ -334,6 +347,23 @@ def _nothing(detail: str) -> dict[str, Any]:
 def inconclusive(reason: str) -> dict[str, Any]:
     """The third answer, with its reason."""
     return {"verdict": "inconclusive", "detail": reason, "numbers": {}}
+
+
+def with_assumptions(verdict: dict[str, Any], plan: Mapping[str, Any]) -> dict[str, Any]:
+    """``verdict`` on a script that holds what the source does not say: that it does is said.
+
+    With guesses nothing is refuted. What is right with them may be wrong with other values: a loop that is unrolled for
+    three rounds is not for thirty.
+    """
+    assumed, stand_ins = plan.get("assumed") or {}, plan.get("stand_ins") or {}
+    if verdict["verdict"] == "inconclusive" or not (assumed or stand_ins):
+        return verdict
+    words = [f"`{name}` = {value}" for name, value in assumed.items()]
+    words += [f"`{value}` for the native `{name}`" for name, value in stand_ins.items()]
+    detail = f"{verdict['detail']} (with {', '.join(words)})"
+    if verdict["verdict"] == "refuted" and (plan.get("guessed") or stand_ins):
+        return inconclusive(f"nothing is wrong with what was chosen for it: {detail}")
+    return verdict | {"detail": detail}
 
 
 def through_callers(func: str, alone: dict[str, Any], callers: list[dict[str, Any]]) -> dict[str, Any] | None:

@@ -8,6 +8,7 @@ milliseconds and shows nearly all that a compiler would (``Adjoint.build`` in ``
 from __future__ import annotations
 
 import ast
+import contextlib
 import heapq
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -34,6 +35,9 @@ _KINDS: tuple[Kind, ...] = (
     ("transform", 7, 0),
 )
 _FLOATS = (wp.float32, wp.float64)
+# What values of Warp's own types have.
+_COMPONENTS = {"x", "y", "z", "w", "dtype", "shape", "ndim", "length", "size", "ptr", "strides", "grad"}
+_DEEPEST = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,8 @@ class Slot:
     annotation: Any
     ndim: int
     use: Use | None
+    #: The struct of the script that has all that is read and written of it by name.
+    struct: Any = None
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -80,7 +86,8 @@ class _Search:
             if types.type_is_generic(argument.type):
                 path = (argument.label, "[]") if types.is_array(argument.type) else (argument.label,)
                 rank = argument.type.ndim if types.is_array(argument.type) else _array_rank(self.adj, argument.label)
-                self.slots.append(Slot(argument.label, argument.type, rank, uses.get(path)))
+                struct = None if types.is_array(argument.type) else _struct(self.adj, argument.label)
+                self.slots.append(Slot(argument.label, argument.type, rank, uses.get(path), struct))
         self.builds = 0
         self.tried: dict[tuple[Filling, ...], tuple[int, set[str]] | None] = {}
 
@@ -260,6 +267,8 @@ def _number(now: str, wanted: str) -> str:
 
 def _typed(slot: Slot, filling: Filling) -> Any:
     """The type that a filling means for a slot; what the annotation fixes stays as it is."""
+    if slot.struct is not None:
+        return slot.struct
     number = getattr(wp, filling.number)
     inner = slot.annotation.dtype if types.is_array(slot.annotation) else slot.annotation
     kind = _element(inner, filling.kind, number, slot.use)
@@ -295,6 +304,49 @@ def _element(inner: Any, kind: Kind, number: Any, use: Use | None) -> Any:
     if name == "matrix":
         return types.matrix((rows or 3, columns or rows or 3), number)
     return types.vector(rows or 3, number)
+
+
+def _struct(adj: Any, name: str) -> Any:
+    """The smallest struct that has what is read and written of the parameter ``name``; None where nothing is."""
+    fields = _fields(adj, name, [])
+    if not fields:
+        return None
+    script = getattr(adj.func, "__globals__", {}).values()
+    known = [one for one in script if hasattr(one, "vars") and hasattr(one, "cls")]
+    fitting_ones = [one for one in known if fields <= set(one.vars)]
+    return min(fitting_ones, key=lambda one: len(one.vars), default=None)
+
+
+def _fields(adj: Any, name: str, stack: list[Any]) -> set[str]:
+    """What is read and written of the parameter ``name`` by name, here and in the funcs that it is passed to."""
+    if any(adj is other for other, _ in stack) or len(stack) > _DEEPEST:
+        return set()
+    stack = [*stack, (adj, name)]
+    scope = dict(getattr(adj.func, "__globals__", {}))
+    for free, cell in zip(adj.func.__code__.co_freevars, adj.func.__closure__ or (), strict=False):
+        with contextlib.suppress(ValueError):
+            scope[free] = cell.cell_contents
+    same = {name}
+    found: set[str] = set()
+    for node in ast.walk(adj.tree.body[0]):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id in same:
+            same |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    for node in ast.walk(adj.tree.body[0]):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in same:
+            found.add(node.attr)
+        elif isinstance(node, ast.Call):
+            target = scope.get(node.func.id) if isinstance(node.func, ast.Name) else None
+            templates = [
+                *getattr(target, "user_templates", {}).values(),
+                *getattr(target, "user_overloads", {}).values(),
+            ]
+            for called in templates[:1]:
+                names = list(called.input_types)
+                given = [*zip(names, node.args, strict=False), *((one.arg, one.value) for one in node.keywords)]
+                for parameter, value in given:
+                    if isinstance(value, ast.Name) and value.id in same and parameter in called.input_types:
+                        found |= _fields(called.adj, parameter, stack)
+    return found - _COMPONENTS
 
 
 def _array_rank(adj: Any, name: str) -> int:

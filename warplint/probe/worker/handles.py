@@ -14,7 +14,8 @@ class Unsupported(Exception):
 
 
 def make_handle(kind: str, rng: np.random.Generator, device: str, grouped: bool = False) -> Any:
-    """An object whose ``id`` a kernel can use as a ``kind`` (``mesh``, ``bvh``, ``hash_grid``, ``volume``).
+    """An object whose ``id`` a kernel can use as a ``kind`` (``mesh``, ``bvh``, ``hash_grid``, ``volume``, ``volume of
+    vectors``).
 
     ``grouped`` divides what is in a mesh or BVH into the groups 0 and 1.
     """
@@ -31,10 +32,12 @@ def make_handle(kind: str, rng: np.random.Generator, device: str, grouped: bool 
         data = {"points": rng.uniform(-1.0, 1.0, (8, 3)).astype(np.float32)}
         grid.build(_arrays(data, device)["points"], 1.0)
         return _keep(grid, kind, data)
-    if kind == "volume":
-        values = rng.uniform(0.3, 1.5, (8, 8, 8)).astype(np.float32)
-        volume = wp.Volume.load_from_numpy(values, (-2.0, -2.0, -2.0), 0.5, 0.0, device=device)
-        return _keep(volume, kind, {"values": values})
+    if kind in ("volume", "volume of vectors"):
+        vectors = kind != "volume"
+        values = rng.uniform(0.3, 1.5, (8, 8, 8, 3) if vectors else (8, 8, 8)).astype(np.float32)
+        beyond = (0.0, 0.0, 0.0) if vectors else 0.0
+        volume = wp.Volume.load_from_numpy(values, (-2.0, -2.0, -2.0), 0.5, beyond, device=device)
+        return _keep(volume, "volume", {"values": values})
     raise Unsupported(f"no small object stands in for a {kind}")
 
 

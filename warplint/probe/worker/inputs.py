@@ -276,8 +276,15 @@ class Draw:
                 near = [value for value in near if -1 <= value < limit] or [0]
             chosen = self.ints.choice(near, size)
             values = np.where(self.ints.random(size) < (0.3 if use.index_of else 0.7), chosen, values)
-        elif use.bits:
+        elif use.bits and not use.masks:
             values = self.ints.integers(0, 16, size)
+        if use.masks and not use.index_of:
+            # each of the bits that are asked for set or not, now and then others, or those of a comparison
+            asked = np.zeros(size, dtype=np.int64)
+            for mask in sorted(use.masks):
+                asked |= np.where(self.ints.random(size) < 0.5, mask, 0)
+            asked |= np.where(self.ints.random(size) < 0.2, self.ints.integers(0, 16, size), 0)
+            values = np.where(self.ints.random(size) < (0.3 if constants else 0.0), values, asked)
         if use.divides:
             values = np.where(values == 0, 1, values)
         return np.asarray(values.reshape(shape))
@@ -320,7 +327,9 @@ class Draw:
             return values
         hint = getattr(kind, "_wp_generic_type_str_", "")
         if hint == "quat_t":
-            return _unit(values, self.floats)
+            # what is brought to unit length has another one, or nothing would be lost with it
+            long = self.floats.uniform(0.5, 1.8, (*shape, 1)) if use is not None and use.normalized else 1.0
+            return np.asarray(_unit(values, self.floats) * long)
         if hint == "transform_t":
             values[..., 3:] = _unit(values[..., 3:], self.floats)
         elif len(inner) == 2 and inner[0] == inner[1]:

@@ -14,7 +14,7 @@ from typing import Any
 import warp as wp
 
 from warplint.probe.worker import isolate
-from warplint.probe.worker.account import Account, inconclusive, may_race, through_callers
+from warplint.probe.worker.account import Account, inconclusive, may_race, through_callers, with_assumptions
 from warplint.probe.worker.checks import repeated, silent
 from warplint.probe.worker.experiment import Experiment, nothing_to_differentiate
 from warplint.probe.worker.generics import fitting
@@ -77,6 +77,10 @@ class KernelJob:
 
     def run(self) -> dict[str, Any]:
         """``verdicts``: one for each mark, as JSON."""
+        said = self._run()
+        return said | {"verdicts": [with_assumptions(verdict, self.plan) for verdict in said["verdicts"]]}
+
+    def _run(self) -> dict[str, Any]:
         if self.check == "compile":
             return {"verdicts": [self._compiles()] * len(self.marks)}
         if self.check == "answer":
@@ -375,7 +379,7 @@ class KernelJob:
             draw = Draw(counting or Usage(twin), profile, "cpu")
             arguments = draw.arguments({argument.label: argument.type for argument in twin.adj.args})
             stage.set("forward")
-            hits = count_marks(twin, arguments, self.scratch)
+            hits = count_marks(twin, arguments, self.scratch, self.marks)
             if not any(Account(self.check, False, self.marks[number]).reached(hits) for number in waiting):
                 return {"hits": hits, "problem": "", "compared": []}
         draw = Draw(usage, profile, self.device)

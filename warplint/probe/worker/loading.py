@@ -7,6 +7,7 @@ import importlib.util
 import linecache
 import re
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +19,9 @@ from warplint.probe.worker.compat import types
 from warplint.probe.worker.handles import Unsupported
 from warplint.probe.worker.inputs import Choice, concrete
 from warplint.probe.worker.usage import Usage
+
+#: How many modules this process built or loaded, and the seconds of the processor that it took.
+SPENT: dict[str, float] = {"modules": 0, "compiling": 0.0}
 
 
 class DoesNotCompile(Exception):
@@ -61,6 +65,7 @@ def load_script(text: str, scratch: Path, suffix: str = "") -> ModuleType:
 
 def compile_kernel(kernel: Any, device: str) -> None:
     """Builds and loads the module of ``kernel``; raises DoesNotCompile with Warp's message."""
+    begun = time.process_time()
     try:
         # The CPU device launches with a block of one, and that is part of the module's identity.
         blocks = 1 if device == "cpu" else None
@@ -69,6 +74,9 @@ def compile_kernel(kernel: Any, device: str) -> None:
         raise DoesNotCompile(
             f"Warp does not compile `{kernel.key}`: {_compiler_error() or first_line(error)}"
         ) from error
+    finally:
+        SPENT["modules"] += 1
+        SPENT["compiling"] += time.process_time() - begun
 
 
 def _compiler_error() -> str:

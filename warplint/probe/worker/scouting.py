@@ -8,7 +8,7 @@ import random
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -73,7 +73,7 @@ class Scout:
                         stage.set(str(number))
                         draw = Draw(self._usage, profile, "cpu")
                         arguments = draw.arguments({one.label: one.type for one in self._twin.adj.args})
-                        hits = count_marks(self._twin, arguments, scratch)
+                        hits = count_marks(self._twin, arguments, scratch, self._marks)
                         self._note(profile, hits)
                         file.write(json.dumps([asdict(profile), hits]) + "\n")
                         file.flush()
@@ -161,8 +161,17 @@ def _elsewhere(number: int, manner: Profile) -> Profile:
     )
 
 
-def count_marks(kernel: Any, arguments: Any, scratch: Path) -> dict[str, int]:
-    """How often the counting twin reaches each mark."""
+def again(number: int) -> str:
+    """Under this key, the most often that a mark was reached before the loop around it was entered anew."""
+    return str(-1 - number)
+
+
+def count_marks(kernel: Any, arguments: Any, scratch: Path, marks: Sequence[Mapping[str, Any]] = ()) -> dict[str, int]:
+    """How often the counting twin reaches each mark; and how often in one go, for those of ``marks`` that a loop
+    repeats.
+
+    The threads of a launch run one after the other on the CPU device, so that the order of what they print tells.
+    """
     path = scratch / f"count-{os.getpid()}"
     flush_c()
     saved = os.dup(1)
@@ -177,4 +186,18 @@ def count_marks(kernel: Any, arguments: Any, scratch: Path) -> dict[str, int]:
         os.close(target)
     text = path.read_bytes()
     path.unlink()
-    return dict(Counter(found.decode() for found in re.findall(rb"~reached (\d+)~", text)))
+    reached = [int(found) for found in re.findall(rb"~reached (\d+)~", text)]
+    hits = {str(number): count for number, count in Counter(reached).items()}
+    for mark in marks:
+        if mark.get("entry"):
+            hits[again(mark["number"])] = _longest(reached, mark["number"], mark["entry"])
+    return hits
+
+
+def _longest(reached: Sequence[int], number: int, entry: int) -> int:
+    """The most ``number`` between two ``entry``."""
+    longest = current = 0
+    for one in reached:
+        current = 0 if one == entry else current + (one == number)
+        longest = max(longest, current)
+    return longest

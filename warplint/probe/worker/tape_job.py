@@ -23,6 +23,8 @@ from warplint.probe.worker.tape_program import Program, Trace
 _SETS = 5
 _DISAGREEING = 2
 _AGREEING = 3
+# Sets of inputs where integers are guesses: one more may be needed for each of them to matter.
+_SETS_GUESSED = 12
 #: Added to the seed of a set of inputs: the seed of other contents for one of its arrays.
 _OTHER_CONTENTS = 7_000
 
@@ -40,6 +42,7 @@ class TapeJob:
         self.reasons: Counter[str] = Counter()
         #: The launches that the finding is about, where that is what it is about.
         self.left_out = frozenset(self.plan["flagged"]) if self.check == "recording" else frozenset()
+        self.records = bool(self.left_out & _recorded(self.plan["operations"]))
 
     def run(self) -> dict[str, Any]:
         """The verdict as JSON."""
@@ -66,7 +69,10 @@ class TapeJob:
         seed = 0
         attempts = 0
         checked = True
-        while seed < _SETS and attempts < 2 * _SETS:
+        guesses = _Guesses()
+        while seed < _SETS or (seed < _SETS_GUESSED and not wrong and guesses.open):
+            if attempts >= 2 * max(_SETS, seed + 1):
+                break
             attempts += 1
             left = self.deadline - time.monotonic()
             if left < 0.5:
@@ -96,6 +102,7 @@ class TapeJob:
                 wrong.append(found)
             elif found["verdict"] == "right":
                 right.append(found)
+                guesses.add(found.pop("guessed", {}))
             elif found["verdict"] == "idle":
                 idle.append(found)
             else:
@@ -103,6 +110,10 @@ class TapeJob:
             if len(wrong) >= _DISAGREEING:
                 return self._confirmed(wrong, len(wrong) + len(right))
         if len(right) >= _AGREEING and not wrong and not idle:
+            if guesses.open:
+                return inconclusive(
+                    f"the gradient is right, but {guesses.open} is not known, and no guess made it matter"
+                )
             return self._refuted(right)
         if len(idle) >= _AGREEING and not wrong:
             return self._idle(idle)
@@ -155,7 +166,7 @@ class TapeJob:
                     best = found | {"along": [number, direction], "windows": windows}
         if best is None:
             return {"problem": "the objective does not depend on the inputs"}
-        return best
+        return best | {"guessed": program.guessed()}
 
     def _contents(self, program: Program, forward: Trace, shrink: bool) -> dict[str, Any]:
         """Whether the result is another one with other contents in the memory that nothing wrote to."""
@@ -241,7 +252,7 @@ class TapeJob:
                 found["problem"] = "the gradient is wrong, but the flag alone does not repair it"
                 if self.check == "recording":
                     found["problem"] = "the gradient is wrong without the flagged launch as well"
-            elif self.left_out and verdict == "right" and np.isclose(tape, flagged, rtol=1.0e-4):
+            elif self.records and verdict == "right" and np.isclose(tape, flagged, rtol=1.0e-4):
                 found["verdict"] = "idle"
         return found
 
@@ -291,6 +302,44 @@ class TapeJob:
             "numbers": _numbers(right[0]) | {"inputs": len(right)},
             "sets": _sets(right),
         }
+
+
+class _Guesses:
+    """What integers and truth values that nobody knows were, where the gradient was right.
+
+    With a number of rounds of one, a factor of nought or one, a branch that is never taken, nothing is lost that
+    matters: each number has to have been at least two somewhere, and each truth value both.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[str, set[int]] = {}
+
+    def add(self, guessed: dict[str, int]) -> None:
+        """Takes in one set of inputs."""
+        for name, value in guessed.items():
+            self._seen.setdefault(name, set()).add(value)
+
+    @property
+    def open(self) -> str:
+        """What has not mattered yet, empty where all did."""
+        for name, values in self._seen.items():
+            boolean = any(isinstance(value, bool) for value in values)
+            if len(values) < 2 or not (boolean or max(abs(value) for value in values) > 1):
+                return f"`{name}`"
+        return ""
+
+
+def _recorded(operations: list[dict[str, Any]]) -> frozenset[int]:
+    """The numbers of the launches that are made while a tape is open."""
+    found: set[int] = set()
+    tapes, launched = 0, -1
+    for operation in operations:
+        tapes += {"begin": 1, "end": -1}.get(operation["op"], 0)
+        if operation["op"] == "launch":
+            launched += 1
+            if tapes and operation.get("recorded", True):
+                found.add(launched)
+    return frozenset(found)
 
 
 def drawn_direction(start: np.ndarray, number: int, direction: int) -> np.ndarray:

@@ -93,6 +93,14 @@ class Program:
     def kernel(self, name: str) -> Any:
         return getattr(self.module, name)
 
+    def guessed(self) -> dict[str, int]:
+        """Integers and truth values that were drawn for arguments which the analysis does not know."""
+        return {
+            key: bool(value) if isinstance(value, (bool, np.bool_)) else int(value)
+            for (key, _), value in self._scalars.items()
+            if isinstance(value, (bool, int, np.bool_, np.integer))
+        }
+
     def usage(self, name: str) -> Usage:
         if name not in self._usage:
             self._usage[name] = Usage(self.kernel(name))

@@ -55,6 +55,7 @@ class Use:
     offsets: bool = False  # neighbouring elements bound a loop
     chained: bool = False  # an element is an index into its own array: a list or a tree of parents
     bits: bool = False
+    masks: set[int] = field(default_factory=set)  # constants that its bits are compared with
     divides: bool = False
     scales: set[int] = field(default_factory=set)  # constants that it is divided by
     subscripts: int = 0  # how many indices it takes where its type does not say so
@@ -64,6 +65,7 @@ class Use:
     sides: set[int] = field(default_factory=set)  # integers on the other side of an order comparison with a constant
     handle: str | None = None
     root: str | None = None  # the node that a query starts from: in a `mesh` or a `bvh`
+    normalized: bool = False  # a rotation that the kernel brings to unit length
     tested: bool = False  # an array that may be left out: `if x:`
     begins: bool | None = None  # where segments begin (True) or end (False) whose other end is in another array
     # what the largest index in each dimension is made of (``extents``)
@@ -400,6 +402,7 @@ class _Body:
             if isinstance(node.op, (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)):
                 for path in value.sources:
                     self.usage.use(path).bits = True
+                self.masked(node, left, right)
             if isinstance(node.op, (ast.Div, ast.FloorDiv, ast.Mod)):
                 for path in self.value(node.right).sources:
                     self.usage.use(path).divides = True
@@ -409,6 +412,19 @@ class _Body:
                     self.usage.use(path).scales.add(scale)
             return value
         return join(*(self.value(child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)))
+
+    def masked(self, node: ast.BinOp, left: Value, right: Value) -> None:
+        """Notes which bits matter of a number: ``flags & MASK``, ``flags & (1 << 3)``, ``(flags >> 3) & 1``."""
+        if isinstance(node.op, ast.BitAnd):
+            for operand, other, flowing in ((node.right, node.left, left), (node.left, node.right, right)):
+                mask = self.number(operand)
+                if mask is None or not mask.is_integer() or not 0 < mask < 2**31:
+                    continue
+                shifted = 0
+                if isinstance(other, ast.BinOp) and isinstance(other.op, ast.RShift):
+                    shifted = int(self.number(other.right) or 0)
+                for path in flowing.sources:
+                    self.usage.use(path).masks.add(int(mask) << min(max(shifted, 0), 30))
 
     def constant(self, node: ast.expr) -> Value:
         """An integer that is known."""
@@ -481,6 +497,8 @@ class _Body:
             array = self.array(arguments[0])
             if array is not None:
                 self.usage.use((*array, "[]")).offsets = True
+        if short == "normalize" and arguments and arguments[0].alias is not None:
+            self.usage.use(arguments[0].alias).normalized = True
         root = _ROOTS.get(short)
         if root is not None:
             given = arguments[root] if root < len(node.args) else NOTHING
@@ -490,8 +508,11 @@ class _Body:
                 self.usage.use(path).root = short.partition("_")[0]
         for prefix, handle in _HANDLES.items():
             if short.startswith(prefix + "_") and arguments:
+                if handle == "volume" and self.samples_vectors(node, short):
+                    handle = "volume of vectors"
                 for path in arguments[0].sources:
-                    self.usage.use(path).handle = handle
+                    if self.usage.use(path).handle != "volume of vectors":
+                        self.usage.use(path).handle = handle
                 return NOTHING
         for argument in arguments:
             array = self.array(argument)
@@ -512,6 +533,12 @@ class _Body:
             one, two = arguments[1:] if short == "where" else (arguments[0], arguments[2])
             return replace(joined, top=combined("max" if short == "where" else "min", one.top, two.top))
         return joined
+
+    def samples_vectors(self, node: ast.Call, name: str) -> bool:
+        """Whether a call reads or writes voxels that are vectors."""
+        kinds = [keyword.value for keyword in node.keywords if keyword.arg == "dtype"]
+        kind = self.resolve(kinds[0]) if kinds else None
+        return name.endswith(("_v", "_grad_v")) or len(getattr(kind, "_shape_", ())) == 1
 
     def tile(self, node: ast.Call, loaded: Value) -> None:
         """The elements that ``tile_load(array, shape, offset)`` reads."""
@@ -584,6 +611,13 @@ class _Body:
             return None if inner is None else -inner
         if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
             return self.static(node.args[0])
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.LShift, ast.BitOr)):
+            one, two = self.static(node.left), self.static(node.right)
+            if one is None or two is None or not (one.is_integer() and two.is_integer()) or not 0 <= two < 2**31:
+                return None
+            if isinstance(node.op, ast.BitOr):
+                return float(int(one) | int(two))
+            return float(int(one) << int(two)) if two < 31 else None
         if isinstance(node, ast.Name) and node.id in self.env:
             return None
         found = self.resolve(node)
