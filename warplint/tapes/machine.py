@@ -98,6 +98,8 @@ class Machine:
         self._pure: dict[tuple[str, int], tuple[Unknown, object]] = {}
         self._qualnames: dict[int, str] = {}
         self._summaries: dict[int, EffectSummary | None] = {}
+        #: Functions that were made kernels of by a call, by the identity of their nodes: the same with the decorator.
+        self.marked: dict[int, ir.FunctionDef] = {}
         # How often each function is on the call stack, by the identity of its node.
         self._depths: dict[int, int] = {}
         #: Contexts of torch functions whose backward has not run yet: pairs of class and context.
@@ -286,4 +288,4 @@ class Machine:
         found = self._summaries[id(node)]
         if found is None or kernel.backward is None:
             return found
-        return replace(found, backward=kernel.backward)
+        return replace(found, backward=kernel.backward, level="kernel")
