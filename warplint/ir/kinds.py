@@ -63,7 +63,7 @@ KINDS: Mapping[str, frozenset[str]] = {
     "clone-as-allocator": frozenset({"array", "source", "by"}),
     "copy-before-reader": frozenset({"source", "target", "reader"}),
     "flag-set-after-struct": frozenset({"array", "field", "kernel"}),
-    "gradient-not-zeroed": frozenset({"parameter", "loss"}),
+    "gradient-not-zeroed": frozenset({"parameter", "loss", "used"}),
     "host-round-trip": frozenset({"array", "source", "input"}),
     "housekeeping-on-tape": frozenset({"kernel", "array", "purpose", "loss", "erases"}),
     "launch-not-recorded": frozenset({"kernel", "source", "target", "input"}),

@@ -221,7 +221,7 @@ def note_use(machine: Machine, data: Value, site: Location, *, result: bool = Fa
             array, read, shared = known
             machine.recorder.used_gradient(array, read, shared, result, site)
         elif result and data.sources and not _is_sum(data):
-            machine.recorder.reported(data.sources, site)
+            machine.recorder.reported(data.sources, site, len(data.sources) == 1 and _is_curved(data))
     elif isinstance(data, tuple):
         for value in data:
             note_use(machine, value, site, result=result)
@@ -239,6 +239,32 @@ def _is_sum(data: Value, depth: int = 6) -> bool:
         return False
     kind = data.origin[0]
     return kind in ("+", "sum") or any(_is_sum(part, depth - 1) for part in data.origin[1:])  # type: ignore[arg-type]
+
+
+#: Functions of host data whose result is not in proportion to it, and those whose result is.
+_CURVED = frozenset({"linalg.norm", "sqrt", "square", "exp", "log", "log10", "log2", "tanh", "hypot", "std", "var"})
+_STRAIGHT = frozenset({"sum", "mean", "average", "float", "item", "copy", "astype", "array", "asarray", "flatten", "ravel"})
+
+
+def _is_curved(data: Value, depth: int = 8) -> bool:
+    """Whether a number is a function of an array's contents that is not in proportion to them: a norm, a sum of
+    squares."""
+    if not isinstance(data, Unknown) or data.origin is None or not depth:
+        return False
+    head, parts = data.origin[0], data.origin[1:]
+    name = head[1] if isinstance(head, tuple) and head[0] == "result" else head
+    if isinstance(name, str):
+        name = name.removeprefix("math.")
+    inner = [part for part in parts if isinstance(part, Unknown) and part.sources]
+    if name in _CURVED:
+        return any(_multiple(part) is not None for part in inner)
+    if name == "**":
+        return _multiple(parts[0]) is not None and isinstance(parts[1], (int, float)) and parts[1] != 1  # type: ignore[arg-type]
+    if name in ("*", "dot") and len(inner) == 2:
+        return all(_multiple(part) is not None for part in inner)
+    if name in ("*", "/") or name in _STRAIGHT or head == ("item", 0):
+        return len(inner) == 1 and _is_curved(inner[0], depth - 1)
+    return False
 
 
 @dataclass(frozen=True, slots=True)

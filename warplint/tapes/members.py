@@ -128,6 +128,9 @@ def class_member(machine: Machine, cls: ClassValue, name: str) -> tuple[ClassVal
             )
         elif isinstance(node, ir.Assign) or (isinstance(node, ir.AnnAssign) and node.value is not None):
             assert node.value is not None
+            for used in _names_in(node.value):
+                if used != name and used in _bound_in(definition.node):
+                    class_member(machine, ancestor, used)
             value = machine.evaluate(node.value, class_frame(machine, ancestor))
         else:
             value = Unknown(name)
@@ -136,6 +139,13 @@ def class_member(machine: Machine, cls: ClassValue, name: str) -> tuple[ClassVal
         ancestor.attributes[name] = value
         return ancestor, value
     return None
+
+
+def _used_names(node: ir.Expr) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(inner.id for inner in ir.walk(node) if isinstance(inner, ir.Name)))
+
+
+_names_in = Memo(_used_names)
 
 
 def enum_members(machine: Machine, cls: ClassValue) -> list[Value]:

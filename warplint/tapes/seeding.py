@@ -10,7 +10,7 @@ from warplint.tapes import programs
 from warplint.tapes.active import Activity, activity
 from warplint.tapes.recorded import Sweep, touched, written
 from warplint.tapes.stories import called_from, name_of, plain_name
-from warplint.tapes.trace import Copied, Filled, GradientRead, GradientSeeded, Launched, Scaled, Trace
+from warplint.tapes.trace import Copied, Filled, GradientRead, GradientSeeded, Launched, Reported, Scaled, Trace
 from warplint.tapes.values import ArrayValue, Storage, Unknown, Value
 
 
@@ -52,6 +52,14 @@ def _mismatch(trace: Trace, sweep: Sweep, active: Activity, before: int) -> Iter
                 break
     if found is not None:
         yield _scaled(trace, sweep, active, seed, found)
+        return
+    reports = [
+        record
+        for record in trace.records[sweep.operations[0][0] :]
+        if isinstance(record, Reported) and storage in record.storages
+    ]
+    if reports and all(record.curved for record in reports):
+        yield _scaled(trace, sweep, active, seed, reports[0])
 
 
 def _seed_value(trace: Trace, sweep: Sweep, before: int, storage: Storage) -> Value:
@@ -74,17 +82,22 @@ def _is_ones(value: Value) -> bool:
     return isinstance(value, (int, float)) and value == 1.0
 
 
-def _scaled(trace: Trace, sweep: Sweep, active: Activity, seed: ArrayValue, report: Scaled) -> Fact:
+def _scaled(trace: Trace, sweep: Sweep, active: Activity, seed: ArrayValue, report: Scaled | Reported) -> Fact:
     place = sweep.backward.context
-    what = "a mean" if report.how == "mean" else "a multiple"
+    what = "another function" if isinstance(report, Reported) else "a mean" if report.how == "mean" else "a multiple"
     labels = (
         Label(place.site, f"the sweep starts from ones in the gradient of {name_of(seed)}: from its sum"),
         *called_from(place.stack, "called from here"),
-        Label(report.context.site, f"what is made of {name_of(seed)} here is {what} of that"),
+        Label(
+            report.context.site,
+            f"what is given back here is {what} of what {name_of(seed)} holds"
+            if isinstance(report, Reported)
+            else f"what is made of {name_of(seed)} here is {what} of that",
+        ),
     )
     attributes = {"array": plain_name(seed), "reported": what, "input": plain_name(active.inputs[0])}
     program = None
-    if report.factor is not None:
+    if isinstance(report, Scaled) and report.factor is not None:
         program = programs.seeded_with_ones(trace, sweep, active.inputs, seed, report.factor, report.means)
     return Fact("seed-mismatch", place.site, attributes, labels, place.definition, "taped", program)
 

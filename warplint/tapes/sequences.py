@@ -211,10 +211,8 @@ def elements(machine: Machine, value: Value) -> list[Value] | None:
         return list(value)
     if isinstance(value, Instance):
         inside = records.items(value)
-        if inside is not None or members.class_member(machine, value.cls, "__iter__") is None:
-            return inside
-        items, exact = rounds(machine, value)
-        return list(items) if exact else None
+        given = None if inside is not None else _iterated(machine, value)
+        return inside if given is None else elements(machine, given)
     if isinstance(value, ClassValue) and value.kind == "enum":
         return members.enum_members(machine, value)
     return None
@@ -243,13 +241,10 @@ def rounds(machine: Machine, value: Value) -> tuple[Iterable[Value], bool]:
     if isinstance(value, ArrayValue):
         return [Unknown("element", sources=frozenset({value.storage})) for _ in range(ROUNDS)], False
     if isinstance(value, Instance):
-        found = members.class_member(machine, value.cls, "__iter__")
-        if found is not None and isinstance(found[1], FunctionValue):
-            definition = found[1].definition
-            given = machine.call(BoundMethod(found[1], value), (), {}, Location(definition.module.path, definition.node.name_span))
-            if given is not value and not isinstance(given, Instance):
-                return rounds(machine, given)
-        if found is None:
+        given = _iterated(machine, value)
+        if given is not None:
+            return rounds(machine, given)
+        if members.class_member(machine, value.cls, "__iter__") is None:
             sized = members.class_member(machine, value.cls, "__len__")
             getter = members.class_member(machine, value.cls, "__getitem__")
             if sized is not None and getter is not None and isinstance(getter[1], FunctionValue):
@@ -259,6 +254,17 @@ def rounds(machine: Machine, value: Value) -> tuple[Iterable[Value], bool]:
                     machine.call(BoundMethod(getter[1], value), (number,), {}, place) for number in range(ROUNDS)
                 ], False
     return [Unknown("element") for _ in range(ROUNDS)], False
+
+
+def _iterated(machine: Machine, value: Instance) -> Value:
+    """What the ``__iter__`` of a project class gives, None where that says nothing."""
+    found = members.class_member(machine, value.cls, "__iter__")
+    if found is None or not isinstance(found[1], FunctionValue):
+        return None
+    definition = found[1].definition
+    place = Location(definition.module.path, definition.node.name_span)
+    given = machine.call(BoundMethod(found[1], value), (), {}, place)
+    return None if isinstance(given, Instance) else given
 
 
 def _numbers(data: Unknown) -> list[Value] | None:

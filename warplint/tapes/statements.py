@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Location
-from warplint.source.bindings import target_names
 from warplint.source.project import Definition
 from warplint.tapes import contexts, expressions, hostdata, matching, operators, sequences, shrink, targets
 from warplint.tapes.code import Makers, Step

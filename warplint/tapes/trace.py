@@ -199,10 +199,14 @@ class GradientUsed:
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """What was read of the arrays with these ``storages``, and not summed up on the host, is the result of a run."""
+    """What was read of the arrays with these ``storages``, and not summed up on the host, is the result of a run.
+
+    ``curved``: the host computed it from what one array holds, and not in proportion to that.
+    """
 
     context: Context
     storages: frozenset[Storage]
+    curved: bool = False
 
 
 @dataclass(frozen=True, slots=True)
