@@ -102,7 +102,7 @@ def define(machine: Machine, definition: Definition, closure: Frame | None) -> V
             elif applied.name in _DISPATCHING and isinstance(value, FunctionValue):
                 value.variants = []
             # Other decorators from outside are taken to leave the function as it is (caches, torch.no_grad, tests).
-        elif isinstance(applied, FunctionValue) and isinstance(value, FunctionValue):
+        elif isinstance(applied, (FunctionValue, BoundMethod)) and isinstance(value, FunctionValue):
             value = _decorate(machine, applied, decorator, value, frame)
         elif isinstance(applied, Method) and isinstance(applied.receiver, FunctionValue):
             # `@function.register(type)`
@@ -122,17 +122,23 @@ def _backward(machine: Machine, decorator: ir.Expr, frame: Frame) -> bool | None
 
 
 def _decorate(
-    machine: Machine, applied: FunctionValue, decorator: ir.Expr, value: FunctionValue, frame: Frame
+    machine: Machine, applied: FunctionValue | BoundMethod, decorator: ir.Expr, value: FunctionValue, frame: Frame
 ) -> Value:
-    if is_generator(applied.definition.node) or not machine.may_enter(applied.definition):
+    result = _decorated(machine, applied, decorator, value, frame)
+    return result if not isinstance(result, Unknown) else value
+
+
+def _decorated(
+    machine: Machine, applied: FunctionValue | BoundMethod, decorator: ir.Expr, value: Value, frame: Frame
+) -> Value:
+    """What a decorator of the project makes of a function or class."""
+    function = applied.function if isinstance(applied, BoundMethod) else applied
+    if is_generator(function.definition.node) or not machine.may_enter(function.definition):
         return value
     site = machine.location(decorator, frame)
     if isinstance(decorator, ir.Call):
-        made = machine.evaluate(decorator, frame)
-        result = machine.call(made, (value,), {}, site)
-    else:
-        result = machine.call(applied, (value,), {}, site)
-    return result if not isinstance(result, Unknown) else value
+        return machine.call(machine.evaluate(decorator, frame), (value,), {}, site)
+    return machine.call(applied, (value,), {}, site)
 
 
 def _define_class(
@@ -140,6 +146,7 @@ def _define_class(
 ) -> Value:
     bases = tuple(machine.evaluate(base, frame) for base in node.bases)
     cls = ClassValue(definition, bases, closure)
+    marks: list[tuple[FunctionValue | BoundMethod, ir.Expr]] = []
     for decorator in node.decorators:
         inner = decorator.func if isinstance(decorator, ir.Call) else decorator
         applied = machine.evaluate(inner, frame)
@@ -148,6 +155,8 @@ def _define_class(
                 cls.kind = "struct"
             elif applied.name in _DATACLASS_DECORATORS:
                 cls.kind = "dataclass"
+        elif isinstance(applied, (FunctionValue, BoundMethod)):
+            marks.append((applied, decorator))
     outside = cls.external_bases
     if "warp.Tape" in outside:
         cls.kind = "tape"
@@ -157,7 +166,11 @@ def _define_class(
         cls.kind = "enum"
     elif cls.kind == "plain" and any(isinstance(base, ClassValue) and base.kind == "dataclass" for base in bases):
         cls.kind = "dataclass"
-    return cls
+    result: Value = cls
+    for maker, decorator in reversed(marks):
+        made = _decorated(machine, maker, decorator, result, frame)
+        result = result if isinstance(made, Unknown) else made
+    return result
 
 
 def _yields(function: ir.FunctionDef | ir.ClassDef) -> bool:

@@ -21,7 +21,7 @@ from warplint.tapes.recorded import Operation, Sweep
 from warplint.tapes.stories import called_from, launch_name, name_of, plain_name
 from warplint.tapes.trace import Access, Aliased, Copied, Filled, Launched, Trace, ViewChanged
 from warplint.tapes.values import ArrayValue, Storage, is_plain
-from warplint.tapes.views import apart
+from warplint.tapes.views import apart, disjoint
 
 #: What changes memory, and its place in the trace.
 Write = tuple[int, Union[Launched, Copied, Filled, ViewChanged]]
@@ -113,7 +113,7 @@ def _needs(operation: tuple[int, Launched], edges: tuple[Edge, ...]) -> Iterator
     if summary is None or not edges:
         return
     by_path = {access.path: access for access in record.accesses}
-    changed = {access.array.storage for access in record.accesses if access.writes or access.accumulates}
+    changed = [access.array for access in record.accesses if access.writes or access.accumulates]
     active: dict[tuple[str, ...], Origins] = {}
     for access in record.accesses:
         for edge in edges:
@@ -124,7 +124,8 @@ def _needs(operation: tuple[int, Launched], edges: tuple[Edge, ...]) -> Iterator
         if source not in active or read is None or not read.differentiable or not read.reads:
             continue
         rows = _rows(record, read.path, "needed")
-        if read.array.storage not in changed or rows is not None:
+        left = all(one.storage is not read.array.storage or disjoint(one, read.array) for one in changed)
+        if left or rows is not None:
             yield _Needed(operation, read, active[source], rows)
 
 

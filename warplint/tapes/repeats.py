@@ -70,8 +70,10 @@ def _between(trace: Trace, sweeps: list[Sweep], first: Sweep, second: Sweep, par
             piled = not zeroed or _adds_up(first, second) or _goes_on(trace, sweeps, first, second)
             return _re_entered(trace, first, second, parameter, entered[0], read) if piled else None
         # Another loss does not help where the first one was added up: its gradient is still one.
-        kept = first.backward.loss.storage is second.backward.loss.storage or _accumulated(first.backward.loss, second)
-        return _twice(trace, first, second, parameter, read) if kept and not zeroed else None
+        same = first.backward.loss.storage is second.backward.loss.storage
+        added = not same and _accumulated(first.backward.loss, second)
+        goes_on = added and zeroed_between(trace, sweeps, first, second, first.backward.loss) is False
+        return _twice(trace, first, second, parameter, read) if goes_on or ((same or added) and not zeroed) else None
     if zeroed or first.backward.context.site != second.backward.context.site:
         return None
     before = read_after(trace, first.position, parameter, second.position)
@@ -97,6 +99,11 @@ def _through(
     (first, before), (second, active) = one, other
     read = read_after(trace, second.position, parameter)
     if read is None or first.backward.loss is None or second.backward.loss is None or first.seeds or second.seeds:
+        return None
+    used = read_after(trace, first.position, parameter, second.position)
+    if used is not None and trace.records[used].context.site != trace.records[read].context.site:
+        return None
+    if used is None and not _in_one_loop(first, second):
         return None
     for array, record in left_behind(first, second, before, active, parameter):
         if zeroed_between(trace, sweeps, first, second, array) is not False:
@@ -124,6 +131,12 @@ def _through(
             fact = replace(fact, attributes=attributes)
         return fact
     return None
+
+
+def _in_one_loop(first: Sweep, second: Sweep) -> bool:
+    """Whether two sweeps are made in rounds of the same loop."""
+    loops = {number for number, _ in first.backward.context.loops}
+    return any(number in loops for number, _ in second.backward.context.loops)
 
 
 def _seeded(trace: Trace, sweeps: list[Sweep], first: Sweep, second: Sweep, parameter: ArrayValue) -> Fact | None:
