@@ -71,7 +71,7 @@ KINDS: Mapping[str, frozenset[str]] = {
     "missing-requires-grad": frozenset({"array", "allocator", "input", "loss", "writer", "reader", "explicit"}),
     "overwritten-before-sweep": frozenset({"array", "reader", "writer", "by", "loss", "during"}),
     "retained-gradient": frozenset({"array", "first", "second"}),
-    "seed-mismatch": frozenset({"array", "reported", "input"}),
+    "seed-mismatch": frozenset({"array", "reported", "input", "seeds"}),
     "state-alias": frozenset({"array", "reader"}),
     "stale-gradient": frozenset({"parameter", "loss", "cause"}),
     "tape-re-entered": frozenset({"parameter", "loss"}),

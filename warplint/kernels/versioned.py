@@ -21,7 +21,7 @@ from warplint.kernels.elements import Elements
 from warplint.kernels.invariance import Invariance
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.losses import written
-from warplint.kernels.trace import Operation, Trace, Write
+from warplint.kernels.trace import SCRATCH, Operation, Trace, Write
 
 #: The first versions without these defects.
 _CONSUMED, _COMPONENTS, _CONDITIONAL, _UPDATED = (1, 13), (1, 14), (1, 17), (1, 18)
@@ -113,4 +113,4 @@ class Versioned:
         root, _ = self._trace.root(operation.operands[0])
         element = self._trace.operations[operation.operands[0]].type.element
         known = element is not None and self._knowledge.types.differentiable(element)
-        return write if known and self._trace.operations[root].detail != "scratch" else None
+        return write if known and self._trace.operations[root].detail != SCRATCH else None

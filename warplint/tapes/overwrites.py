@@ -203,7 +203,7 @@ def _overlap(value: _Needed, record: Launched | Copied, array: ArrayValue, acces
         rows = _rows(record, access.path, "written")
         if rows is not None:
             return not rows.isdisjoint(value.rows)
-    if _writes_itself(value.reader[1], read.storage):
+    if _writes_itself(value.reader[1], read):
         return False  # which of its elements such a launch reads is not known
     if not effect.placed:
         return True
@@ -224,10 +224,13 @@ def _elsewhere(value: _Needed, array: ArrayValue) -> bool:
     return row is None or int(row[1]) not in value.rows
 
 
-def _writes_itself(record: Launched | Copied, storage: Storage) -> bool:
+def _writes_itself(record: Launched | Copied, read: ArrayValue) -> bool:
     """Whether an operation writes an array that it reads."""
     return isinstance(record, Launched) and any(
-        access.array.storage is storage and (access.writes or access.accumulates) for access in record.accesses
+        access.array.storage is read.storage
+        and not disjoint(access.array, read)
+        and (access.writes or access.accumulates)
+        for access in record.accesses
     )
 
 

@@ -201,12 +201,13 @@ class GradientUsed:
 class Reported:
     """What was read of the arrays with these ``storages``, and not summed up on the host, is the result of a run.
 
-    ``curved``: the host computed it from what one array holds, and not in proportion to that.
+    ``kind``: what it is of the contents of the one array that it was computed from: their ``sum``, or a ``curved``
+    function, which is not in proportion to them; empty where it is something else.
     """
 
     context: Context
     storages: frozenset[Storage]
-    curved: bool = False
+    kind: Literal["sum", "curved", ""] = ""
 
 
 @dataclass(frozen=True, slots=True)
