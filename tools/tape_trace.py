@@ -23,7 +23,9 @@ from warplint.source.project import Project
 from warplint.tapes import entries, launches, machine, values
 from warplint.tapes.trace import Launched, Record
 
-_HIDDEN = frozenset({"context", "summary", "accesses", "flows", "factors", "at_once", "numbers", "again", "flags", "dim"})
+_HIDDEN = frozenset(
+    {"context", "summary", "accesses", "flows", "factors", "at_once", "numbers", "again", "flags", "dim"}
+)
 
 
 class Births:

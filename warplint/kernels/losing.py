@@ -73,9 +73,7 @@ class Losses:
             elif operation.index in overwritten:
                 overwriter, array = overwritten[operation.index]
                 own[operation.index] = self._loss(Loss("overwritten", operation.index, overwriter, array))
-            elif (
-                operation.name == "load" and trace.operations[trace.root(operation.operands[0])[0]].detail == SCRATCH
-            ):
+            elif operation.name == "load" and trace.operations[trace.root(operation.operands[0])[0]].detail == SCRATCH:
                 own[operation.index] = self._loss(Loss("scratch", operation.index))
         changed = bool(self.all)
         while changed:

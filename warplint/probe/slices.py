@@ -71,7 +71,7 @@ class Slicer(Names):
         self._flagged = [tuple(places) for places in flagged]
         self._options: list[str] = []
         # what calls make kernels of, by the identity of the nodes, with what they say of the adjoint
-        self._made: dict[int, bool | None] = {}
+        self._made_kernels: dict[int, bool | None] = {}
         self._marks: dict[int, Mark] = {}
         # the files of flagged places, by number
         self._files: dict[Path, int] = {}
@@ -98,7 +98,7 @@ class Slicer(Names):
         if not definitions:
             raise Refused(f"`{ref.qualname}` is not found in `{ref.path.name}`")
         if ref.made:
-            self._made[id(definitions[-1].node)] = ref.backward
+            self._made_kernels[id(definitions[-1].node)] = ref.backward
         return self._definition(definitions[-1], dict(ref.closure))
 
     def options(self, path: Path, differentiated: bool = False) -> None:
@@ -199,7 +199,7 @@ class Slicer(Names):
                 raise Refused(f"`{node.name}` has the decorator `@{written}`, which would have to be run")
         if found == "warp.func_native" and not self._allow_native:
             raise Native(f"`{node.name}` is a native snippet")
-        if not found and id(node) in self._made:
+        if not found and id(node) in self._made_kernels:
             return "warp.kernel"
         if not found and isinstance(node, ir.FunctionDef):
             raise Refused(f"`{node.name}` is a plain Python function, which would have to be run")
@@ -263,8 +263,8 @@ class Slicer(Names):
     def _decorators(self, node: ir.FunctionDef, place: Place) -> str:
         """The Warp decorator, with those of its arguments that change what is compiled."""
         lines: list[str] = []
-        if id(node) in self._made:
-            backward = self._made[id(node)]
+        if id(node) in self._made_kernels:
+            backward = self._made_kernels[id(node)]
             lines.append(f"@{WARP}.kernel" + ("" if backward is None else f"(enable_backward={backward})"))
         for decorator in node.decorators:
             call = decorator if isinstance(decorator, ir.Call) else None

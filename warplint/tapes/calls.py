@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Location
 from warplint.source.project import Definition, Module
-from warplint.tapes import arrays, containers, contexts, functional, hostdata, launches, members, model, optimizers, tapes
+from warplint.tapes import (
+    arrays,
+    containers,
+    contexts,
+    functional,
+    hostdata,
+    launches,
+    members,
+    model,
+    optimizers,
+    tapes,
+)
 from warplint.tapes.frames import Frame, Return
 from warplint.tapes.memo import Memo, ModuleMemo
 from warplint.tapes.values import (
@@ -487,8 +498,10 @@ def _call_method(
     if isinstance(receiver, FunctionValue):
         return register(machine, receiver, args)
     if isinstance(receiver, Instance):
-        return functional.replaced(machine, (receiver, *args), keywords, site) if method.name == "_replace" else (
-            functional.as_dict(machine, (receiver,), {}, site)
+        return (
+            functional.replaced(machine, (receiver, *args), keywords, site)
+            if method.name == "_replace"
+            else (functional.as_dict(machine, (receiver,), {}, site))
         )
     if isinstance(receiver, ClassValue) and method.name == "apply":
         return tapes.apply_torch_function(machine, receiver, args, site)

@@ -79,7 +79,9 @@ def leave(machine: Machine, entered: Entered, site: Location) -> None:
             machine.call(BoundMethod(found[1], manager), (None, None, None), {}, site)
 
 
-def call_stack_method(machine: Machine, stack: ContextValue, name: str, args: tuple[Value, ...], site: Location) -> Value:
+def call_stack_method(
+    machine: Machine, stack: ContextValue, name: str, args: tuple[Value, ...], site: Location
+) -> Value:
     """``stack.enter_context(manager)`` and ``stack.close()`` of an ``ExitStack``."""
     if name == "enter_context" and args and stack.entered is not None:
         if isinstance(args[0], GeneratorContext):

@@ -98,7 +98,7 @@ def _split(machine: Machine, name: str, args: Args) -> tuple[list[list[Value]], 
         known = sequences.elements(machine, value)
         if name == "from_iterable" and known is not None:
             inner = [sequences.rounds(machine, part) for part in known]
-            columns.append([list(items) for items, _ in inner])  # type: ignore[arg-type]
+            columns.append([ListValue(list(items)) for items, _ in inner])
             is_open = is_open or not all(exact for _, exact in inner)
             continue
         items, exact = sequences.rounds(machine, value) if known is None else (known, True)
@@ -117,6 +117,10 @@ def _taken(items: Iterable[Any], is_open: bool) -> Value:
     return ListValue(found, is_open)
 
 
+def _joined(lists: list[ListValue]) -> Iterable[Any]:
+    return (item for inner in lists for item in inner.items)
+
+
 def _pairs(items: list[Value]) -> Iterable[Any]:
     return zip(items, items[1:], strict=False)
 
@@ -127,7 +131,7 @@ def _batches(items: list[Value], size: int) -> Iterable[Any]:
 
 _PURE: dict[str, Callable[..., Iterable[Any]]] = {
     "chain": itertools.chain,
-    "from_iterable": itertools.chain.from_iterable,
+    "from_iterable": _joined,
     "product": itertools.product,
     "permutations": itertools.permutations,
     "combinations": itertools.combinations,

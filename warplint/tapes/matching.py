@@ -1,7 +1,7 @@
 """``match`` statements: which case a subject takes.
 
-Of a case, the IR keeps the names that its pattern binds; the pattern itself is read from the text when it is first asked
-about.
+Of a case, the IR keeps the names that its pattern binds; the pattern itself is read from the text when it is first
+asked about.
 """
 
 from __future__ import annotations

@@ -300,9 +300,7 @@ class Recorder:
         """Host code uses what it read of a gradient."""
         self._add(GradientUsed(self.context(site), array, read, shared, result))
 
-    def reported(
-        self, storages: frozenset[Storage], site: Location, kind: Literal["sum", "curved", ""] = ""
-    ) -> None:
+    def reported(self, storages: frozenset[Storage], site: Location, kind: Literal["sum", "curved", ""] = "") -> None:
         """What arrays held is the result of the run (see ``warplint.tapes.trace.Reported``)."""
         self._add(Reported(self.context(site), storages, kind))
 

@@ -13,7 +13,6 @@ from warplint.tapes.stories import called_from, name_of, plain_name
 from warplint.tapes.trace import Copied, Filled, GradientRead, GradientSeeded, Launched, Reported, Scaled, Trace
 from warplint.tapes.values import ArrayValue, Storage, Unknown, Value
 
-
 _ROUNDING = 1.0e-6
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from warplint.ir.spans import Location
@@ -179,10 +180,8 @@ def delete_item(owner: Value, index: Value) -> None:
     if isinstance(owner, ListValue):
         parts = (index.start, index.stop, index.step) if isinstance(index, slice) else (index,)
         if all(part is None or isinstance(part, int) for part in parts):
-            try:
+            with suppress(IndexError, ValueError):
                 del owner.items[index]  # type: ignore[arg-type]
-            except (IndexError, ValueError):
-                pass
         else:
             # It may have been any of them.
             owner.items[:] = [Unknown("element") for _ in owner.items]
