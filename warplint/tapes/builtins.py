@@ -312,6 +312,16 @@ def _setattr(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Valu
     return None
 
 
+def _set_directly(
+    machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location
+) -> Value:
+    """``object.__setattr__(owner, name, value)``, which asks no method of the class."""
+    if len(args) == 3 and isinstance(args[0], Instance) and isinstance(args[1], str):
+        args[0].attributes[args[1]] = args[2]
+        return None
+    return _setattr(machine, args, keywords, site)
+
+
 _TYPES: dict[str, tuple[type, ...]] = {
     "int": (int,),
     "float": (float,),
@@ -396,6 +406,7 @@ _BUILTINS: dict[str, Callable[[Any, tuple[Value, ...], dict[str, Value], Locatio
     "getattr": _getattr,
     "hasattr": _hasattr,
     "setattr": _setattr,
+    "object.__setattr__": _set_directly,
     "isinstance": _isinstance,
     "type": _type,
     "slice": _slice,

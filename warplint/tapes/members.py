@@ -98,6 +98,10 @@ def _instance_attribute(machine: Machine, owner: Instance, name: str, site: Loca
         return owner.cls
     if owner.cls.kind == "namedtuple" and name in ("_replace", "_asdict"):
         return Method(owner, name)
+    if not name.startswith("__") and class_member(machine, owner.cls, name) is None:
+        maker = class_member(machine, owner.cls, "__getattr__")
+        if maker is not None and isinstance(maker[1], FunctionValue):
+            return machine.call(BoundMethod(maker[1], owner), (name,), {}, site)
     found = _class_attribute(machine, owner.cls, name, owner, site)
     if isinstance(found, Unknown) and class_member(machine, owner.cls, name) is None:
         owner.attributes[name] = found  # the same unknown value each time; a property is asked again
@@ -270,7 +274,9 @@ def _super_attribute(machine: Machine, owner: Super, name: str, site: Location) 
             found = class_member(machine, ancestor, name)
             if found is not None:
                 return _bind(machine, found[0], found[1], receiver, name, site)
-    if name in ("__init__", "__init_subclass__", "__setattr__"):
+    if name == "__setattr__":
+        return Partial(ExternalValue("object.__setattr__"), (receiver,), {})
+    if name in ("__init__", "__init_subclass__"):
         return ExternalValue("object.__init__")
     if name == "__new__":
         return Builtin("__new__", _new)
