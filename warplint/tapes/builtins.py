@@ -312,9 +312,7 @@ def _setattr(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Valu
     return None
 
 
-def _set_directly(
-    machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location
-) -> Value:
+def _set_directly(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
     """``object.__setattr__(owner, name, value)``, which asks no method of the class."""
     if len(args) == 3 and isinstance(args[0], Instance) and isinstance(args[1], str):
         args[0].attributes[args[1]] = args[2]

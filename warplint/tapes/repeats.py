@@ -4,12 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from warplint.ir.facts import Fact, Label
 from warplint.tapes import programs
 from warplint.tapes.active import Activity
-from warplint.tapes.carried import left_behind
 from warplint.tapes.recorded import Sweep, replaced_gradient, touched, unclear, written
 from warplint.tapes.stories import called_from, name_of, plain_name
 from warplint.tapes.trace import (
@@ -31,17 +29,15 @@ from warplint.tapes.values import ArrayValue, Storage
 
 def facts(trace: Trace, sweeps: list[Sweep], actives: list[Activity]) -> Iterator[Fact]:
     """The facts of one trace; ``actives`` are the activities of its sweeps."""
-    latest: dict[Storage, tuple[Sweep, Activity]] = {}
+    latest: dict[Storage, Sweep] = {}
     for sweep, active in zip(sweeps, actives, strict=True):
         told = False
         for parameter in active.inputs:
-            first, before = latest.get(parameter.storage, (None, active))
-            latest[parameter.storage] = (sweep, active)
+            first = latest.get(parameter.storage)
+            latest[parameter.storage] = sweep
             if first is None or told or sweep.custom or first.custom:
                 continue
             fact = _between(trace, sweeps, first, sweep, parameter)
-            if fact is None:
-                fact = _through(trace, sweeps, (first, before), (sweep, active), parameter)
             if fact is not None:
                 told = True
                 yield fact
@@ -88,52 +84,7 @@ def _between(trace: Trace, sweeps: list[Sweep], first: Sweep, second: Sweep, par
     return _not_zeroed(trace, first, second, parameter, read)
 
 
-def _through(
-    trace: Trace,
-    sweeps: list[Sweep],
-    one: tuple[Sweep, Activity],
-    other: tuple[Sweep, Activity],
-    parameter: ArrayValue,
-) -> Fact | None:
-    """A gradient that the first sweep left in an array on the way, which the second carries on to ``parameter``."""
-    (first, before), (second, active) = one, other
-    read = read_after(trace, second.position, parameter)
-    if read is None or first.backward.loss is None or second.backward.loss is None or first.seeds or second.seeds:
-        return None
-    used = read_after(trace, first.position, parameter, second.position)
-    if used is not None and trace.records[used].context.site != trace.records[read].context.site:
-        return None
-    if used is None and not _in_one_loop(first, second):
-        return None
-    for array, record in left_behind(first, second, before, active, parameter):
-        if zeroed_between(trace, sweeps, first, second, array) is not False:
-            continue
-        name, site = name_of(array), second.backward.context.site
-        labels = (
-            Label(site, f"the sweep goes on with what the one before it left in the gradient of {name}"),
-            *called_from(second.backward.context.stack, "called from here"),
-            Label(record.context.site, f"this only adds to {name}: no sweep zeroes that gradient"),
-            Label(trace.records[read].context.site, f"the gradient of {name_of(parameter)} is used here"),
-        )
-        kind = "gradient-not-zeroed"
-        if first.backward.tape == second.backward.tape:
-            entered = any(
-                isinstance(found, TapeBegan) and found.tape == second.backward.tape
-                for found in trace.records[first.position : second.position]
-            )
-            if entered:
-                return None
-            kind = "backward-twice"
-            labels = (Label(first.backward.context.site, f"this sweep leaves a gradient in {name}"), *labels)
-        fact = _fact(trace, kind, second, parameter, labels, frozenset({first.backward.tape}), read)
-        if kind == "gradient-not-zeroed":
-            attributes = {**fact.attributes, "parameter": plain_name(array), "used": "added to in"}
-            fact = replace(fact, attributes=attributes)
-        return fact
-    return None
-
-
-def _in_one_loop(first: Sweep, second: Sweep) -> bool:
+def in_one_loop(first: Sweep, second: Sweep) -> bool:
     """Whether two sweeps are made in rounds of the same loop."""
     loops = {number for number, _ in first.backward.context.loops}
     return any(number in loops for number, _ in second.backward.context.loops)
