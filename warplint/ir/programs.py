@@ -25,12 +25,15 @@ class DefinitionRef:
     """A kernel, func or struct: the file it is in and its qualified name (``outer.inner`` if nested).
 
     ``closure`` gives the values of the enclosing function's variables that the definition uses, where
-    the analysis knows them.
+    the analysis knows them. ``made``: it is a plain function, of which a call makes a kernel; ``backward`` is what that
+    call says about its adjoint, None where it says nothing.
     """
 
     path: Path
     qualname: str
     closure: Mapping[str, object] = field(default_factory=dict)
+    made: bool = False
+    backward: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from warplint.kernels import builtins
 from warplint.kernels.invariance import Invariance
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.makeup import Makeup
-from warplint.kernels.trace import Jump, Operation, Trace
+from warplint.kernels.trace import SCRATCH, Jump, Operation, Trace
 from warplint.kernels.zeros import zeros
 from warplint.records import dataclass
 from warplint.source.project import Definition
@@ -110,10 +110,10 @@ def _forward(
                 else:
                     found = differentiable(operation.type) and (sources is None or index in sources)
             elif name == "unknown":
-                found = operation.detail == "scratch" and index in scratch
+                found = operation.detail == SCRATCH and index in scratch
             elif name in _SINKS:
                 root, _ = trace.root(operation.operands[0])
-                if operations[root].detail == "scratch" and root not in scratch and varied[operation.operands[-1]]:
+                if operations[root].detail == SCRATCH and root not in scratch and varied[operation.operands[-1]]:
                     scratch.add(root)
                     changed = True
                 continue
@@ -141,7 +141,7 @@ def _may_vary(operation: Operation, edges: list[tuple[int, ...]]) -> bool:
     """Whether an operation can hold a gradient, or give one to an array of the body's own."""
     name = operation.name
     if name == "unknown":
-        return operation.detail == "scratch"
+        return operation.detail == SCRATCH
     return bool(edges[operation.index]) or name == "parameter" or name in _SINKS or operation.type.kind == "array"
 
 

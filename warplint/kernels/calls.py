@@ -10,7 +10,7 @@ from warplint.kernels.constants import Closure
 from warplint.kernels.expressions import Expressions
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.options import Options
-from warplint.kernels.trace import Opaque, Sampling, Write
+from warplint.kernels.trace import SCRATCH, Opaque, Sampling, Write
 from warplint.kernels.types import (
     FLOAT,
     GENERIC,
@@ -255,7 +255,7 @@ class Calls(Expressions):
             element = self.knowledge.types.annotation(self.module, dtype, self.definition.scope)
         shape = node.keyword("shape") or (node.args[0] if node.args else None)
         rank = len(shape.elements) if isinstance(shape, ir.Tuple) else 1
-        return self.emit("unknown", (), array(element, rank), node.span, "scratch")
+        return self.emit("unknown", (), array(element, rank), node.span, SCRATCH)
 
     def _constructor(self, node: ir.Call, name: str) -> int | None:
         type_ = named(name)

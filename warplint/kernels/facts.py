@@ -12,7 +12,7 @@ from warplint.kernels.components import Components, Overwrite
 from warplint.kernels.losses import written
 from warplint.kernels.lost import LostValues
 from warplint.kernels.making import Maker
-from warplint.kernels.trace import Insert
+from warplint.kernels.trace import SCRATCH, Insert
 from warplint.kernels.versioned import Old, Versioned
 
 
@@ -75,7 +75,7 @@ class Facts(Maker):
                 continue
             if array.name == "field" and not array.variable:
                 continue  # ``s.a[i] *= x``: Warp has no overload for it and refuses
-            if operations[self._trace.root(array.index)[0]].detail == "scratch":
+            if operations[self._trace.root(array.index)[0]].detail == SCRATCH:
                 continue
             assert write.value is not None
             active = write.operator == "**=" or bool(self._active.varied[write.value])

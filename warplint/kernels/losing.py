@@ -11,7 +11,7 @@ from warplint.kernels.losses import Loss
 from warplint.kernels.makeup import Makeup
 from warplint.kernels.paths import Paths
 from warplint.kernels.steady import Steady
-from warplint.kernels.trace import Insert, Operation, Trace
+from warplint.kernels.trace import SCRATCH, Insert, Operation, Trace
 
 
 class Losses:
@@ -76,9 +76,7 @@ class Losses:
             elif operation.index in overwritten:
                 overwriter, array = overwritten[operation.index]
                 own[operation.index] = self._loss(Loss("overwritten", operation.index, overwriter, array))
-            elif (
-                operation.name == "load" and trace.operations[trace.root(operation.operands[0])[0]].detail == "scratch"
-            ):
+            elif operation.name == "load" and trace.operations[trace.root(operation.operands[0])[0]].detail == SCRATCH:
                 own[operation.index] = self._loss(Loss("scratch", operation.index))
         changed = bool(self.all)
         while changed:

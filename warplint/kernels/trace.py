@@ -153,6 +153,10 @@ class Sampling:
     grad: int | None
 
 
+#: The ``detail`` of an array that is made in a kernel: nothing that a parameter could be called.
+SCRATCH = "<made here>"
+
+
 # Not frozen: the second operand of a ``loop`` is known only at the loop's end.
 @dataclass(slots=True)
 class Operation:

@@ -22,7 +22,7 @@ from warplint.kernels.elements import Elements
 from warplint.kernels.invariance import Invariance
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.losses import written
-from warplint.kernels.trace import Insert, Operation, Trace, Write
+from warplint.kernels.trace import SCRATCH, Insert, Operation, Trace, Write
 from warplint.records import dataclass
 
 #: The first versions without these defects.
@@ -129,4 +129,4 @@ class Versioned:
         root, _ = self._trace.root(operation.operands[0])
         element = self._trace.operations[operation.operands[0]].type.element
         known = element is not None and self._knowledge.types.differentiable(element)
-        return write if known and self._trace.operations[root].detail != "scratch" else None
+        return write if known and self._trace.operations[root].detail != SCRATCH else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from warplint.ir import syntax as ir
@@ -81,6 +81,8 @@ class Slicer(Names):
         self._own_options: list[str] = []
         # a kernel of the script has a Warp module of its own
         self._elsewhere = False
+        # what calls make kernels of, by the identity of the nodes, with what they say of the adjoint
+        self._made_kernels: dict[int, bool | None] = {}
         self._marks: dict[int, Mark] = {}
         # the files of flagged places, by number
         self._files: dict[Path, int] = {}
@@ -116,6 +118,8 @@ class Slicer(Names):
             own = decorator.keyword("module") if isinstance(decorator, ir.Call) else None
             if own is not None and not (isinstance(own, ir.Constant) and own.value is None):
                 self._elsewhere = True
+        if ref.made:
+            self._made_kernels[id(definitions[-1].node)] = ref.backward
         return self._definition(definitions[-1], dict(ref.closure))
 
     def options(self, path: Path, differentiated: bool = False) -> None:
@@ -300,6 +304,8 @@ class Slicer(Names):
                 raise Refused(f"`{node.name}` has the decorator `@{written}`, which would have to be run")
         if found == "warp.func_native" and not self._allow_native:
             raise Native(f"`{node.name}` is a native snippet")
+        if not found and id(node) in self._made_kernels:
+            return "warp.kernel"
         if not found and isinstance(node, ir.FunctionDef):
             raise Refused(f"`{node.name}` is a plain Python function, which would have to be run")
         return found
@@ -364,6 +370,9 @@ class Slicer(Names):
     def _decorators(self, node: ir.FunctionDef, place: Place) -> str:
         """The Warp decorator, with those of its arguments that change what is compiled."""
         lines: list[str] = []
+        if id(node) in self._made_kernels:
+            backward = self._made_kernels[id(node)]
+            lines.append(f"@{WARP}.kernel" + ("" if backward is None else f"(enable_backward={backward})"))
         for decorator in node.decorators:
             call = decorator if isinstance(decorator, ir.Call) else None
             name = self._decorator(decorator, place.module, place.scope)

@@ -82,6 +82,11 @@ def allocate(machine: Machine, name: str, args: tuple[Value, ...], keywords: dic
     shape = shape_of(given["shape"]) if "shape" in given else element_shape(data_shape(data), dtype)
     if given.get("ptr") is not None:
         flag = flag if flag else None
+        memory = given["ptr"].children.get("memory") if isinstance(given["ptr"], Unknown) else None
+        if isinstance(memory, ArrayValue):
+            window = machine.recorder.view(memory, "", shape)
+            window.dtype, window.requires_grad, window.flag, window.base = dtype, flag, undecided, None
+            return window
     if dtype is None and "dtype" not in given and isinstance(data, ArrayValue):
         dtype = data.dtype
     values = _element(given.get("value")) if source == "full" else _values(data)

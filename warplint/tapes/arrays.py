@@ -57,7 +57,11 @@ def attribute(machine: Machine, array: ArrayValue, name: str, site: Location) ->
         return machine.recorder.view(array, ".T", None)
     if name == "dtype":
         return array.dtype if isinstance(array.dtype, str) else Unknown("dtype")
-    if name in ("device", "ptr", "strides", "pinned", "is_contiguous"):
+    if name == "ptr":
+        pointer = machine.pure("array.ptr", array)
+        pointer.children["memory"] = array
+        return pointer
+    if name in ("device", "strides", "pinned", "is_contiguous"):
         return machine.pure(f"array.{name}")
     return Method(array, name)
 

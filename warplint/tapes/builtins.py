@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from warplint.ir.spans import Location
-from warplint.tapes import hostdata, members, operators, sequences
+from warplint.tapes import functional, hostdata, iteration, members, operators, sequences
 from warplint.tapes.questions import ROUNDS, derived
 from warplint.tapes.values import (
     ArrayValue,
@@ -45,7 +46,6 @@ _HARMLESS = frozenset(
         "dir",
         "breakpoint",
         "sorted",
-        "iter",
         "any",
         "all",
     }
@@ -61,15 +61,29 @@ def call(
         return True, handler(machine, args, keywords, site)
     if name in _PURE or name.startswith("math."):
         function = _PURE.get(name) or getattr(math, name.removeprefix("math."), None)
+        if name in ("min", "max") and ("key" in keywords or "default" in keywords):
+            found = iteration.extreme(machine, name, args, keywords, site)
+            return True, Unknown(name) if found is None else found
         return True, _pure(machine, name, function, args)
+    if name.startswith("itertools."):
+        return True, iteration.call(machine, name.rpartition(".")[2], args, keywords, site)
+    if name.startswith("operator."):
+        return True, functional.operator(machine, name.removeprefix("operator."), args, keywords, site)
     if name in _HARMLESS:
         from warplint.tapes.tapes import read_gradients
 
         for value in args:
             read_gradients(machine, value, "host", site)
             hostdata.note_use(machine, value, site, result=name == "print" and _is_made_elsewhere(machine, value, site))
+        if name in ("any", "all") and args:
+            holds = iteration.whether(machine, name, args[0])
+            return True, Unknown(name) if holds is None else holds
+        if name == "sorted" and args:
+            found = iteration.in_order(machine, args[0], keywords, site)
+            if found is not None:
+                return True, found
         if name == "sorted" and args and isinstance(args[0], ListValue):
-            return True, ListValue(list(args[0].items), args[0].open)
+            return True, ListValue([Unknown("element") for _ in args[0].items], args[0].open)
         if name == "sorted" and args and isinstance(args[0], Unknown):
             return True, Unknown(name, sources=args[0].sources)
         if name == "vars" and args and isinstance(args[0], Instance):
@@ -90,9 +104,15 @@ def _is_made_elsewhere(machine: Machine, value: Value, site: Location) -> bool:
 def _pure(machine: Machine, name: str, function: Callable[..., Any] | None, args: tuple[Value, ...]) -> Value:
     if len(args) == 1 and name in ("min", "max", "sum"):
         known = sequences.elements(machine, args[0])
+        if name == "sum" and known is not None and len(args) < 2 and any(isinstance(item, Unknown) for item in known):
+            return derived(name, *known)
         args = tuple(known) if known is not None else args
         if name == "sum":
             args = (args,) if known is not None else args
+    if len(args) == 2 and name == "sum":
+        known = sequences.elements(machine, args[0])
+        if known is not None and all(isinstance(item, (ListValue, tuple)) for item in (*known, args[1])):
+            return functools.reduce(lambda one, other: operators.binary(machine, "+", one, other), known, args[1])
     if args and function is not None and is_plain(args):
         try:
             return function(*args)  # type: ignore[no-any-return]
@@ -162,6 +182,11 @@ def _int(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], 
     value = operators.plain_of(args[0]) if args else 0
     if isinstance(value, (int, float)):
         return int(value) if math.isfinite(value) else Unknown("int")
+    if isinstance(value, str) and len(args) == 1:
+        try:
+            return int(value)
+        except ValueError:
+            return Unknown("int")
     if isinstance(value, Unknown):
         return derived("int", value)
     return Unknown("int")
@@ -228,8 +253,15 @@ def _enumerate(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Va
 
 
 def _zip(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
-    columns = [list(sequences.rounds(machine, arg)[0]) for arg in args]
+    columns = [_column(machine, arg) for arg in args]
     return ListValue([tuple(row) for row in zip(*columns, strict=False)])
+
+
+def _column(machine: Machine, value: Value) -> list[Value]:
+    """What a loop that goes on for as long as other things do gets of ``value``."""
+    if isinstance(value, ListValue) and value.endless:
+        return list(value.items)
+    return list(sequences.rounds(machine, value)[0])
 
 
 def _reversed(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
@@ -242,13 +274,6 @@ def _map(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], 
         return Unknown("map")
     columns = [list(sequences.rounds(machine, arg)[0]) for arg in args[1:]]
     return ListValue([machine.call(args[0], tuple(row), {}, site) for row in zip(*columns, strict=False)])
-
-
-def _next(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
-    value = args[0] if args else None
-    if isinstance(value, ListValue) and value.items:
-        return value.items[0]
-    return Unknown("next")
 
 
 def _getattr(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
@@ -287,6 +312,14 @@ def _setattr(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Valu
     return None
 
 
+def _set_directly(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
+    """``object.__setattr__(owner, name, value)``, which asks no method of the class."""
+    if len(args) == 3 and isinstance(args[0], Instance) and isinstance(args[1], str):
+        args[0].attributes[args[1]] = args[2]
+        return None
+    return _setattr(machine, args, keywords, site)
+
+
 _TYPES: dict[str, tuple[type, ...]] = {
     "int": (int,),
     "float": (float,),
@@ -314,13 +347,14 @@ def _isinstance(machine: Machine, args: tuple[Value, ...], keywords: dict[str, V
         if array is None:
             return derived("isinstance", value, kinds)
         value = array
-    answers = [_is_instance(value, kind) for kind in (kinds if isinstance(kinds, tuple) else (kinds,))]
+    answers = [is_instance(value, kind) for kind in (kinds if isinstance(kinds, tuple) else (kinds,))]
     if True in answers:
         return True
     return False if None not in answers else Unknown("isinstance")
 
 
-def _is_instance(value: Value, kind: Value) -> bool | None:
+def is_instance(value: Value, kind: Value) -> bool | None:
+    """Whether a value is of a type, None where that is not known."""
     if isinstance(kind, ExternalValue):
         types = _TYPES.get(kind.name)
         if types is None:
@@ -363,15 +397,18 @@ _BUILTINS: dict[str, Callable[[Any, tuple[Value, ...], dict[str, Value], Locatio
     "zip": _zip,
     "reversed": _reversed,
     "map": _map,
-    "next": _next,
+    "next": iteration.following,
+    "iter": iteration.iterator,
+    "filter": iteration.filtered,
+    "dict.fromkeys": functional.dict_of_keys,
     "getattr": _getattr,
     "hasattr": _hasattr,
     "setattr": _setattr,
+    "object.__setattr__": _set_directly,
     "isinstance": _isinstance,
     "type": _type,
     "slice": _slice,
     "object": lambda machine, args, keywords, site: Unknown("object"),
     "tqdm.tqdm": lambda machine, args, keywords, site: args[0] if args else Unknown("tqdm"),
     "tqdm.trange": _range,
-    "itertools.count": lambda machine, args, keywords, site: Unknown("count"),
 }

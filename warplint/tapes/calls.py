@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Location
 from warplint.source.project import Definition, Module
-from warplint.tapes import arrays, containers, hostdata, launches, members, model, optimizers, tapes
+from warplint.tapes import (
+    arrays,
+    containers,
+    contexts,
+    functional,
+    hostdata,
+    launches,
+    members,
+    model,
+    optimizers,
+    tapes,
+)
 from warplint.tapes.frames import Frame, Return
 from warplint.tapes.memo import Memo, ModuleMemo
 from warplint.tapes.values import (
@@ -18,6 +31,7 @@ from warplint.tapes.values import (
     Builtin,
     ClassValue,
     CommandValue,
+    ContextValue,
     DictValue,
     ExternalValue,
     FunctionValue,
@@ -33,12 +47,15 @@ from warplint.tapes.values import (
     TensorValue,
     Unknown,
     Value,
+    is_key,
 )
 
 if TYPE_CHECKING:
     from warplint.tapes.machine import Machine
 
 _KERNEL_DECORATORS = frozenset({"warp.kernel", "warp.overload"})
+_REMEMBERING = frozenset({"functools.lru_cache", "functools.cache"})
+_DISPATCHING = frozenset({"functools.singledispatch"})
 _STRUCT_DECORATORS = frozenset({"warp.struct"})
 _DATACLASS_DECORATORS = frozenset({"dataclasses.dataclass", "chex.dataclass", "flax.struct.dataclass", "attr.s"})
 
@@ -91,9 +108,18 @@ def define(machine: Machine, definition: Definition, closure: Frame | None) -> V
         if isinstance(applied, ExternalValue):
             if applied.name in _KERNEL_DECORATORS:
                 value = KernelValue(definition, closure, _backward(machine, decorator, frame))
+            elif applied.name in _REMEMBERING and isinstance(value, FunctionValue):
+                value = model.remembered(value)
+            elif applied.name in _DISPATCHING and isinstance(value, FunctionValue):
+                value.variants = []
             # Other decorators from outside are taken to leave the function as it is (caches, torch.no_grad, tests).
-        elif isinstance(applied, FunctionValue) and isinstance(value, FunctionValue):
+        elif isinstance(applied, (FunctionValue, BoundMethod)) and isinstance(value, FunctionValue):
             value = _decorate(machine, applied, decorator, value, frame)
+        elif isinstance(applied, Method) and isinstance(applied.receiver, FunctionValue):
+            # `@function.register(type)`
+            machine.call(machine.evaluate(decorator, frame), (value,), {}, machine.location(decorator, frame))
+        elif isinstance(applied, Builtin) and applied.name == "kernel":
+            value = machine.call(applied, (value,), {}, machine.location(decorator, frame))
     return value
 
 
@@ -107,17 +133,23 @@ def _backward(machine: Machine, decorator: ir.Expr, frame: Frame) -> bool | None
 
 
 def _decorate(
-    machine: Machine, applied: FunctionValue, decorator: ir.Expr, value: FunctionValue, frame: Frame
+    machine: Machine, applied: FunctionValue | BoundMethod, decorator: ir.Expr, value: FunctionValue, frame: Frame
 ) -> Value:
-    if is_generator(applied.definition.node) or not machine.may_enter(applied.definition):
+    result = _decorated(machine, applied, decorator, value, frame)
+    return result if not isinstance(result, Unknown) else value
+
+
+def _decorated(
+    machine: Machine, applied: FunctionValue | BoundMethod, decorator: ir.Expr, value: Value, frame: Frame
+) -> Value:
+    """What a decorator of the project makes of a function or class."""
+    function = applied.function if isinstance(applied, BoundMethod) else applied
+    if is_generator(function.definition.node) or not machine.may_enter(function.definition):
         return value
     site = machine.location(decorator, frame)
     if isinstance(decorator, ir.Call):
-        made = machine.evaluate(decorator, frame)
-        result = machine.call(made, (value,), {}, site)
-    else:
-        result = machine.call(applied, (value,), {}, site)
-    return result if not isinstance(result, Unknown) else value
+        return machine.call(machine.evaluate(decorator, frame), (value,), {}, site)
+    return machine.call(applied, (value,), {}, site)
 
 
 def _define_class(
@@ -125,6 +157,7 @@ def _define_class(
 ) -> Value:
     bases = tuple(machine.evaluate(base, frame) for base in node.bases)
     cls = ClassValue(definition, bases, closure)
+    marks: list[tuple[FunctionValue | BoundMethod, ir.Expr]] = []
     for decorator in node.decorators:
         inner = decorator.func if isinstance(decorator, ir.Call) else decorator
         applied = machine.evaluate(inner, frame)
@@ -133,6 +166,8 @@ def _define_class(
                 cls.kind = "struct"
             elif applied.name in _DATACLASS_DECORATORS:
                 cls.kind = "dataclass"
+        elif isinstance(applied, (FunctionValue, BoundMethod)):
+            marks.append((applied, decorator))
     outside = cls.external_bases
     if "warp.Tape" in outside:
         cls.kind = "tape"
@@ -142,7 +177,11 @@ def _define_class(
         cls.kind = "enum"
     elif cls.kind == "plain" and any(isinstance(base, ClassValue) and base.kind == "dataclass" for base in bases):
         cls.kind = "dataclass"
-    return cls
+    result: Value = cls
+    for maker, decorator in reversed(marks):
+        made = _decorated(machine, maker, decorator, result, frame)
+        result = result if isinstance(made, Unknown) else made
+    return result
 
 
 def _yields(function: ir.FunctionDef | ir.ClassDef) -> bool:
@@ -203,6 +242,23 @@ def call_function(
     if not machine.may_enter(definition):
         escape(machine, args, keywords, node.name, site)
         return Unknown(node.name)
+    if function.variants is not None:
+        if not function.variants and not definition.scope:
+            _define_variants(machine, definition)
+        chosen = _variant(function, args)
+        if chosen is None:
+            escape(machine, args, keywords, node.name, site)
+            return Unknown(node.name)
+        if chosen is not function:
+            return call_function(machine, chosen, args, keywords, site, bound=bound)
+    if function.results is not None:
+        key = (args, tuple(sorted(keywords.items(), key=lambda item: item[0])))
+        if all(map(is_key, (*args, *keywords.values()))):
+            if key not in function.results:
+                function.results[key] = call_function(
+                    machine, replace(function, results=None), args, keywords, site, bound=bound
+                )
+            return function.results[key]
     frame = bind(machine, function, args, keywords)
     if definition.scope and isinstance(definition.scope[-1], ir.ClassDef) and args and bound:
         frame.receiver = args[0]
@@ -221,6 +277,44 @@ def call_function(
             hostdata.note_use(machine, signal.value, site)
         return signal.value
     return Unknown(node.name) if frame.raised else None
+
+
+def _define_variants(machine: Machine, definition: Definition) -> None:
+    """Module-level functions are defined when somebody asks for them, and nobody asks for those with `register`."""
+    pattern = re.compile(rf"@\s*{re.escape(definition.node.name)}\.register\b")
+    for other in definition.module.functions(pattern):
+        if not other.scope and other.node.decorators:
+            machine.definition_value(other, None)
+
+
+def _variant(function: FunctionValue, args: tuple[Value, ...]) -> FunctionValue | None:
+    """The function that is registered for the type of the first argument; None where the type is not known."""
+    from warplint.tapes.builtins import is_instance
+
+    first = args[0] if args else Unknown("argument")
+    answers = [(is_instance(first, kind), variant) for kind, variant in function.variants or ()]
+    if isinstance(first, Unknown) or any(answer is None for answer, _ in answers):
+        return None
+    return next((variant for answer, variant in reversed(answers) if answer), function)
+
+
+def register(machine: Machine, function: FunctionValue, args: tuple[Value, ...]) -> Value:
+    """``function.register(type)(variant)``, also as ``register(type, variant)`` and of a variant whose first parameter
+    says its type."""
+    kind = args[0] if args else Unknown("type")
+    if len(args) > 1:
+        variant = args[1]
+    elif isinstance(kind, FunctionValue):
+        variant, node = kind, kind.definition.node
+        assert isinstance(node, ir.FunctionDef)
+        written = node.parameters[0].annotation if node.parameters else None
+        frame = kind.closure or machine.globals(kind.definition.module)
+        kind = Unknown("type") if written is None else machine.evaluate(written, frame)
+    else:
+        return Builtin("register", lambda machine, given, words, site: register(machine, function, (kind, *given)))
+    if isinstance(variant, FunctionValue) and function.variants is not None:
+        function.variants.append((kind, variant))
+    return variant
 
 
 def _class_of(machine: Machine, receiver: Value, definition: Definition) -> ClassValue | None:
@@ -315,8 +409,15 @@ def construct(
     if cls.kind == "enum":
         return args[0] if args else Unknown(cls.definition.node.name)
     machine.tick()
-    instance = Instance(cls)
-    machine.instances.append(instance)
+    maker = members.class_member(machine, cls, "__new__") if cls.kind == "plain" else None
+    if maker is not None and isinstance(maker[1], FunctionValue):
+        given = call_function(machine, maker[1], (cls, *args), keywords, site, bound=True)
+        if not isinstance(given, Instance):
+            return given
+        instance = given
+    else:
+        instance = Instance(cls)
+        machine.instances.append(instance)
     if cls.kind == "struct":
         for field in _fields(cls):
             instance.attributes[field.target.id] = None  # type: ignore[union-attr]
@@ -392,6 +493,16 @@ def _call_method(
         return tapes.call_method(machine, receiver, method.name, args, keywords, site)
     if isinstance(receiver, OptimizerValue):
         return optimizers.call_method(machine, receiver, method.name, args, keywords, site)
+    if isinstance(receiver, ContextValue):
+        return contexts.call_stack_method(machine, receiver, method.name, args, site)
+    if isinstance(receiver, FunctionValue):
+        return register(machine, receiver, args)
+    if isinstance(receiver, Instance):
+        return (
+            functional.replaced(machine, (receiver, *args), keywords, site)
+            if method.name == "_replace"
+            else (functional.as_dict(machine, (receiver,), {}, site))
+        )
     if isinstance(receiver, ClassValue) and method.name == "apply":
         return tapes.apply_torch_function(machine, receiver, args, site)
     if isinstance(receiver, CommandValue):

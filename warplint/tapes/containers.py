@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warplint.ir.spans import Location
-from warplint.tapes import sequences
+from warplint.tapes import iteration, sequences, texts
 from warplint.tapes.values import (
     ArrayValue,
     DictValue,
@@ -26,11 +26,15 @@ def call_method(
 ) -> Value:
     """``receiver.name(...)`` for a value of Python's own types."""
     if isinstance(receiver, ListValue):
+        if name == "sort":
+            ordered = iteration.in_order(machine, receiver, keywords, site)
+            receiver.items[:] = [Unknown("element") for _ in receiver.items] if ordered is None else ordered.items
+            return None
         return _list_method(machine, receiver, name, args)
     if isinstance(receiver, DictValue):
         return _dict_method(machine, receiver, name, args, keywords)
     if isinstance(receiver, str):
-        return _text_method(receiver, name, args)
+        return texts.call_method(receiver, name, args, keywords)
     if isinstance(receiver, tuple):
         if name == "index" and args and args[0] in receiver:
             return receiver.index(args[0])
@@ -88,7 +92,7 @@ def _list_method(machine: Machine, owner: ListValue, name: str, args: tuple[Valu
         return None
     if name == "copy":
         return ListValue(list(owner.items), owner.open, limit=owner.limit)
-    if name in ("remove", "discard", "sort"):
+    if name in ("remove", "discard"):
         if args and first in owner.items:
             owner.items.remove(first)
         return None
@@ -141,6 +145,17 @@ def _dict_method(
         if name == "setdefault":
             owner.entries[first] = default
         return default
+    if name == "popitem" and owner.entries and not owner.open:
+        return owner.entries.popitem()
+    if name == "move_to_end" and is_key(first) and first in owner.entries:
+        moved = owner.entries.pop(first)
+        if keywords.get("last", True) is False:
+            rest = dict(owner.entries)
+            owner.entries.clear()
+            owner.entries.update({first: moved, **rest})
+        else:
+            owner.entries[first] = moved
+        return None
     if name == "items":
         return ListValue([(key, value) for key, value in owner.entries.items()], owner.open)
     if name == "values":
@@ -160,29 +175,5 @@ def _dict_method(
         owner.open = False
         return None
     if name == "copy":
-        return DictValue(dict(owner.entries), owner.open)
+        return DictValue(dict(owner.entries), owner.open, factory=owner.factory)
     return Unknown(name)
-
-
-_PURE_TEXT = frozenset(
-    {
-        "lower",
-        "upper",
-        "strip",
-        "lstrip",
-        "rstrip",
-        "replace",
-        "startswith",
-        "endswith",
-        "split",
-        "title",
-        "removeprefix",
-    }
-)
-
-
-def _text_method(owner: str, name: str, args: tuple[Value, ...]) -> Value:
-    if name in _PURE_TEXT and all(isinstance(arg, str) for arg in args):
-        result = getattr(owner, name)(*args)
-        return ListValue(list(result)) if isinstance(result, list) else result
-    return Unknown("text")

@@ -11,6 +11,7 @@ from warplint.tapes.values import (
     BoundMethod,
     ContextValue,
     FunctionValue,
+    GeneratorContext,
     Instance,
     TapeValue,
     Unknown,
@@ -51,7 +52,7 @@ def enter(machine: Machine, value: Value, site: Location) -> Entered:
         machine.recorder.begin_tape(tape, site, machine.instances)
         return Entered(tape, tape)
     if isinstance(value, ContextValue):
-        return Entered(value.result, None)
+        return Entered(value.result, None if value.entered is None else value)
     if isinstance(value, Instance):
         found = members.class_member(machine, value.cls, "__enter__")
         if found is not None and isinstance(found[1], FunctionValue):
@@ -67,7 +68,27 @@ def leave(machine: Machine, entered: Entered, site: Location) -> None:
     manager = entered.manager
     if isinstance(manager, TapeValue):
         machine.recorder.end_tape(manager, site)
+    elif isinstance(manager, ContextValue):
+        while manager.entered:
+            inner = manager.entered.pop()
+            assert isinstance(inner, Entered)
+            leave(machine, inner, site)
     elif isinstance(manager, Instance):
         found = members.class_member(machine, manager.cls, "__exit__")
         if found is not None and isinstance(found[1], FunctionValue):
             machine.call(BoundMethod(found[1], manager), (None, None, None), {}, site)
+
+
+def call_stack_method(
+    machine: Machine, stack: ContextValue, name: str, args: tuple[Value, ...], site: Location
+) -> Value:
+    """``stack.enter_context(manager)`` and ``stack.close()`` of an ``ExitStack``."""
+    if name == "enter_context" and args and stack.entered is not None:
+        if isinstance(args[0], GeneratorContext):
+            return Unknown("context")  # what comes after its `yield` would have to wait
+        entered = enter(machine, args[0], site)
+        stack.entered.append(entered)
+        return entered.result
+    if name == "close":
+        leave(machine, Entered(stack, stack), site)
+    return Unknown(name)

@@ -156,7 +156,7 @@ def _run_module(machine: Machine, module: Module, name: str) -> None:
     machine.recorder.starts(_place(module))
     machine.recorder.enter("<module>", _place(module))
     for region in module.regions:
-        if region.kind in ("assign", "other"):
+        if region.kind in ("assign", "other") or machine.registers(module, region):
             machine.execute(module.read(region), frame)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from warplint.ir.spans import Location
 from warplint.records import dataclass
-from warplint.tapes import sequences, vocabulary
+from warplint.tapes import objectives, sequences, vocabulary
 from warplint.tapes.dtypes import shape_of
 from warplint.tapes.values import ArrayValue, DictValue, ListValue, Storage, Unknown, Value
 
@@ -221,7 +221,7 @@ def note_use(machine: Machine, data: Value, site: Location, *, result: bool = Fa
             array, read, shared = known
             machine.recorder.used_gradient(array, read, shared, result, site)
         elif result and data.sources and not _is_sum(data):
-            machine.recorder.reported(data.sources, site)
+            machine.recorder.reported(data.sources, site, objectives.kind_of(data))
     elif isinstance(data, tuple):
         for value in data:
             note_use(machine, value, site, result=result)
@@ -291,34 +291,8 @@ def rows_of(data: Value) -> dict[int | None, RowOf | float] | None:
 def note_mean(machine: Machine, name: str, data: Value, sources: frozenset[Storage], site: Location) -> None:
     """A reduction called ``name`` of host data that came from arrays."""
     if sources and name in ("mean", "average"):
-        known = _multiple(data)
+        known = objectives.multiple(data)
         machine.recorder.scaled(sources, "mean", site, None if known is None else (known[0], known[1] + 1))
-
-
-def _multiple(value: Value, depth: int = 12) -> tuple[float, int] | None:
-    """The factor, and the number of means, by which host data is a multiple of what one array holds, or of its sum.
-
-    None where it is something else.
-    """
-    if not isinstance(value, Unknown) or not depth:
-        return None
-    if isinstance(value.children.get("contents"), ArrayValue):
-        return (1.0, 0)
-    if value.origin is None:
-        return None
-    head, parts = value.origin[0], value.origin[1:]
-    name = head[1] if isinstance(head, tuple) and head[0] == "result" else head
-    if name in ("*", "/") and len(parts) == 2:
-        for one, other in ((parts[0], parts[1]), (parts[1], parts[0]) if name == "*" else (None, None)):
-            known = _multiple(one, depth - 1)  # type: ignore[arg-type]
-            if known is not None and isinstance(other, (int, float)) and other:
-                return (known[0] * other if name == "*" else known[0] / other, known[1])
-        return None
-    if head == ("item", 0) or name in ("sum", "mean", "average", "float", "item", "copy", "astype", "array", "asarray"):
-        inner = [part for part in parts if isinstance(part, Unknown)]
-        known = _multiple(inner[0], depth - 1) if len(inner) == 1 else None
-        return None if known is None else (known[0], known[1] + (name in ("mean", "average")))
-    return None
 
 
 def note_change(machine: Machine, data: Value, site: Location) -> None:
@@ -337,7 +311,7 @@ def note_multiple(machine: Machine, operator: str, left: Value, right: Value, si
         if not isinstance(value, Unknown) or not value.sources or (isinstance(other, Unknown) and other.sources):
             continue
         number = _is_number(value)
-        known = _multiple(value)
+        known = objectives.multiple(value)
         if known is not None and isinstance(other, (int, float)) and other:
             by = 1.0 / other if operator == "/" else float(other)
             known = (known[0] * by, known[1]) if value is left or operator == "*" else None

@@ -61,7 +61,10 @@ def _reads(value: Unknown, depth: int = 12) -> Iterator[tuple[ArrayValue, int, C
     elif value.origin is not None and depth:
         head = value.origin[0]
         name = head[0] if isinstance(head, tuple) else head
-        smooth = head[1] in _SMOOTH_RESULTS if isinstance(head, tuple) and name == "result" else name in _SMOOTH
+        if isinstance(name, str) and name.startswith("math."):
+            smooth = name.removeprefix("math.") in _SMOOTH_RESULTS
+        else:
+            smooth = head[1] in _SMOOTH_RESULTS if isinstance(head, tuple) and name == "result" else name in _SMOOTH
         for part in value.origin[1:] if smooth else ():
             if isinstance(part, Unknown):
                 yield from _reads(part, depth - 1)

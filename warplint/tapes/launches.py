@@ -230,7 +230,8 @@ def reference(machine: Machine, kernel: KernelValue) -> DefinitionRef:
                 dtype = dtypes.dtype_name(value)
                 if isinstance(dtype, str):
                     closure[name] = value.name
-    return DefinitionRef(definition.module.path, definition.qualname, closure)
+    backward = kernel.backward if kernel.made else None
+    return DefinitionRef(definition.module.path, definition.qualname, closure, kernel.made, backward)
 
 
 def _plain_closure(node: ir.Node, closure: Frame | None) -> dict[str, object]:

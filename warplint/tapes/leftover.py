@@ -13,7 +13,7 @@ from warplint.ir.facts import Fact, Label
 from warplint.tapes import programs
 from warplint.tapes.active import Activity, activity
 from warplint.tapes.recorded import Sweep, written
-from warplint.tapes.repeats import read_after, zeroed_between
+from warplint.tapes.repeats import in_one_loop, read_after, zeroed_between
 from warplint.tapes.stories import called_from, name_of, plain_name
 from warplint.tapes.trace import Copied, Launched, Trace
 from warplint.tapes.values import ArrayValue, Storage
@@ -60,9 +60,12 @@ def _between(
             for parameter in edge.origins:
                 read = read_after(trace, second.position, parameter)
                 early = read_after(trace, first.position, parameter, second.position)
-                if read is None or early is None:
+                if read is None:
                     continue
-                if trace.records[read].context.site != trace.records[early].context.site:
+                if early is None:  # nobody looked at what the first round brought, and the next is one of the same loop
+                    if not in_one_loop(first, second):
+                        continue
+                elif trace.records[read].context.site != trace.records[early].context.site:
                     continue
                 known = parameter.storage in {one.storage for one in before.inputs}
                 if known and zeroed_between(trace, sweeps, first, second, parameter) is True:
@@ -104,6 +107,10 @@ def _fact(trace: Trace, first: Sweep, second: Sweep, state: ArrayValue, paramete
         Label(trace.records[read].context.site, f"the gradient of {name_of(parameter)} is used here after every sweep"),
     )
     loss = second.backward.loss
-    attributes = {"parameter": plain_name(state), "loss": plain_name(loss) if loss is not None else ""}
+    attributes = {
+        "parameter": plain_name(state),
+        "loss": plain_name(loss) if loss is not None else "",
+        "used": "carried into",
+    }
     program = programs.gradient(trace, second, (parameter,), frozenset({first.backward.tape}), read)
     return Fact("gradient-not-zeroed", place.site, attributes, labels, place.definition, "taped", program)

@@ -15,8 +15,10 @@ from warplint.tapes.questions import derived
 from warplint.tapes.values import (
     ArrayValue,
     BoundMethod,
+    Builtin,
     ClassValue,
     CommandValue,
+    ContextValue,
     DictValue,
     ExternalValue,
     FunctionValue,
@@ -77,8 +79,10 @@ def get_attribute(machine: Machine, owner: Value, name: str, site: Location) -> 
             return owner.definition.node.name
         if name == "func" and isinstance(owner, Partial):
             return owner.function
+        if name == "register" and isinstance(owner, FunctionValue) and owner.variants is not None:
+            return Method(owner, name)
         return Unknown(name)
-    if isinstance(owner, (CommandValue, Method)):
+    if isinstance(owner, (CommandValue, Method, ContextValue)):
         return Method(owner, name)
     if isinstance(owner, (int, float)):
         return owner if name in ("value", "real") else Unknown(name)
@@ -92,6 +96,12 @@ def _instance_attribute(machine: Machine, owner: Instance, name: str, site: Loca
         return DictValue(dict(owner.attributes), open=True)
     if name == "__class__":
         return owner.cls
+    if owner.cls.kind == "namedtuple" and name in ("_replace", "_asdict"):
+        return Method(owner, name)
+    if not name.startswith("__") and class_member(machine, owner.cls, name) is None:
+        maker = class_member(machine, owner.cls, "__getattr__")
+        if maker is not None and isinstance(maker[1], FunctionValue):
+            return machine.call(BoundMethod(maker[1], owner), (name,), {}, site)
     found = _class_attribute(machine, owner.cls, name, owner, site)
     if isinstance(found, Unknown) and class_member(machine, owner.cls, name) is None:
         owner.attributes[name] = found  # the same unknown value each time; a property is asked again
@@ -122,6 +132,9 @@ def class_member(machine: Machine, cls: ClassValue, name: str) -> tuple[ClassVal
             )
         elif isinstance(node, ir.Assign) or (isinstance(node, ir.AnnAssign) and node.value is not None):
             assert node.value is not None
+            for used in _names_in(node.value):
+                if used != name and used in _bound_in(definition.node):
+                    class_member(machine, ancestor, used)
             value = machine.evaluate(node.value, class_frame(machine, ancestor))
         else:
             value = Unknown(name)
@@ -130,6 +143,23 @@ def class_member(machine: Machine, cls: ClassValue, name: str) -> tuple[ClassVal
         ancestor.attributes[name] = value
         return ancestor, value
     return None
+
+
+def _used_names(node: ir.Expr) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(inner.id for inner in ir.walk(node) if isinstance(inner, ir.Name)))
+
+
+_names_in = Memo(_used_names)
+
+
+def enum_members(machine: Machine, cls: ClassValue) -> list[Value]:
+    """The members of an enumeration, in order."""
+    found: list[Value] = []
+    for name, node in _bound_in(cls.definition.node).items():
+        if isinstance(node, ir.Assign) and not name.startswith("_"):
+            member = class_member(machine, cls, name)
+            found += [] if member is None else [member[1]]
+    return found
 
 
 def _body_names(node: ir.FunctionDef | ir.ClassDef) -> dict[str, Binder]:
@@ -189,6 +219,8 @@ def _class_attribute(machine: Machine, cls: ClassValue, name: str, receiver: Val
 
 
 def _bind(machine: Machine, owner: ClassValue, member: Value, receiver: Value, name: str, site: Location) -> Value:
+    if isinstance(member, Partial) and member.method and not isinstance(receiver, ClassValue):
+        return Partial(member.function, (receiver, *member.args), member.keywords)
     if not isinstance(member, FunctionValue):
         return member
     marks = decorators(machine, member)
@@ -242,9 +274,22 @@ def _super_attribute(machine: Machine, owner: Super, name: str, site: Location) 
             found = class_member(machine, ancestor, name)
             if found is not None:
                 return _bind(machine, found[0], found[1], receiver, name, site)
-    if name in ("__init__", "__init_subclass__", "__setattr__"):
+    if name == "__setattr__":
+        return Partial(ExternalValue("object.__setattr__"), (receiver,), {})
+    if name in ("__init__", "__init_subclass__"):
         return ExternalValue("object.__init__")
+    if name == "__new__":
+        return Builtin("__new__", _new)
     return Unknown(name)
+
+
+def _new(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
+    """``object.__new__(cls)``."""
+    if not args or not isinstance(args[0], ClassValue):
+        return Unknown("__new__")
+    made = Instance(args[0])
+    machine.instances.append(made)
+    return made
 
 
 # --- writing attributes ---

@@ -12,7 +12,9 @@ from warplint.tapes import (
     arrays,
     builtins,
     contexts,
+    functional,
     hostdata,
+    kernels_of,
     launches,
     records,
     sequences,
@@ -22,8 +24,10 @@ from warplint.tapes import (
 )
 from warplint.tapes.values import (
     ArrayValue,
+    Builtin,
     ClassValue,
     ContextValue,
+    FunctionValue,
     Instance,
     KernelValue,
     ListValue,
@@ -74,6 +78,10 @@ def _named(function: Callable[[Machine, str, Args, Keywords, Location], Value], 
 
 
 def _context(machine: Machine, name: str, args: Args, keywords: Keywords, site: Location) -> Value:
+    if name == "contextlib.ExitStack":
+        stack = ContextValue(None, [])
+        stack.result = stack
+        return stack
     return ContextValue(args[0] if name.endswith("nullcontext") and args else machine.pure(name))
 
 
@@ -256,8 +264,21 @@ def _partial(machine: Machine, args: Args, keywords: Keywords, site: Location) -
     return Partial(args[0], args[1:], keywords) if args else Unknown("partial")
 
 
-def _deepcopy(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
-    return Unknown("copy")
+def _partial_method(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
+    return Partial(args[0], args[1:], keywords, method=True) if args else Unknown("partialmethod")
+
+
+def _remembering(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
+    """``functools.lru_cache(function)`` and ``functools.lru_cache(maxsize)``."""
+    function = args[0] if args else keywords.get("user_function")
+    if isinstance(function, FunctionValue):
+        return remembered(function)
+    return Builtin("lru_cache", _remembering)
+
+
+def remembered(function: FunctionValue) -> FunctionValue:
+    """The function, as one that remembers its results."""
+    return FunctionValue(function.definition, function.closure, function.defaults, {})
 
 
 def _namespace(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
@@ -312,8 +333,18 @@ _HANDLERS: dict[str, Handler] = {
     "warp.constant": _constant,
     "warp.static": _constant,
     "functools.partial": _partial,
-    "copy.deepcopy": _deepcopy,
-    "copy.copy": _deepcopy,
+    "functools.reduce": functional.reduce,
+    "functools.partialmethod": _partial_method,
+    "functools.lru_cache": _remembering,
+    "functools.cache": _remembering,
+    "operator.attrgetter": functional.attribute_getter,
+    "operator.itemgetter": functional.item_getter,
+    "operator.methodcaller": functional.method_caller,
+    "copy.deepcopy": functional.deep_copy,
+    "copy.copy": functional.shallow_copy,
+    "copy.replace": functional.replaced,
+    "dataclasses.replace": functional.replaced,
+    "warp.kernel": kernels_of.make,
     "types.SimpleNamespace": _namespace,
     "argparse.Namespace": _namespace,
     "collections.namedtuple": records.make_class,
@@ -321,5 +352,6 @@ _HANDLERS: dict[str, Handler] = {
     "collections.deque": _deque,
     "dataclasses.fields": _fields,
     "collections.OrderedDict": lambda machine, args, keywords, site: builtins.make_dict(machine, args, keywords),
-    "collections.defaultdict": lambda machine, args, keywords, site: Unknown("defaultdict"),
+    "collections.defaultdict": functional.default_dict,
+    "collections.ChainMap": functional.chained,
 }

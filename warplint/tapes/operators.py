@@ -7,11 +7,15 @@ import operator as python
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from warplint.ir.spans import Location
+from warplint.tapes import texts
 from warplint.tapes.questions import derived
 from warplint.tapes.values import (
     ArrayValue,
+    BoundMethod,
     DictValue,
     ExternalValue,
+    FunctionValue,
     Instance,
     ListValue,
     RangeValue,
@@ -77,7 +81,16 @@ def binary(machine: Machine, operator: str, left: Value, right: Value) -> Value:
     if isinstance(left, (int, float)) and isinstance(right, (int, float)):
         return _compute(operator, left, right)
     if isinstance(left, str) and (isinstance(right, str) or operator == "%"):
+        if operator == "%":
+            return texts.percent(left, right)
         return left + right if operator == "+" and isinstance(right, str) else Unknown("text")
+    if operator == "*" and isinstance(left, str) and isinstance(right, int) and abs(right) <= _MAX_REPEAT:
+        return left * right
+    if operator == "|" and isinstance(left, DictValue) and isinstance(right, DictValue):
+        return DictValue({**left.entries, **right.entries}, left.open or right.open, factory=left.factory)
+    special = _special(machine, operator, left, right)
+    if special is not None:
+        return special[0]
     if operator == "+" and isinstance(left, tuple) and isinstance(right, tuple):
         return left + right
     if operator == "+" and isinstance(left, ListValue) and isinstance(right, ListValue):
@@ -103,6 +116,39 @@ def binary(machine: Machine, operator: str, left: Value, right: Value) -> Value:
         if isinstance(item, (ArrayValue, TensorValue))
     )
     return Unknown(operator, sources=sources)
+
+
+_METHODS = {
+    "+": "add",
+    "-": "sub",
+    "*": "mul",
+    "/": "truediv",
+    "//": "floordiv",
+    "%": "mod",
+    "**": "pow",
+    "@": "matmul",
+    "|": "or",
+    "&": "and",
+    "^": "xor",
+    "<<": "lshift",
+    ">>": "rshift",
+}
+
+
+def _special(machine: Machine, operator: str, left: Value, right: Value) -> tuple[Value] | None:
+    """What the operator's method of a project class gives; None where there is none."""
+    from warplint.tapes import members
+
+    name = _METHODS.get(operator)
+    for prefix, owner, other in (("", left, right), ("r", right, left)):
+        if name is None or not isinstance(owner, Instance):
+            continue
+        found = members.class_member(machine, owner.cls, f"__{prefix}{name}__")
+        if found is not None and isinstance(found[1], FunctionValue):
+            definition = found[1].definition
+            place = Location(definition.module.path, definition.node.name_span)
+            return (machine.call(BoundMethod(found[1], owner), (other,), {}, place),)
+    return None
 
 
 _SHAPE = ("attr", "shape")

@@ -21,7 +21,7 @@ from warplint.tapes.recorded import Operation, Sweep
 from warplint.tapes.stories import called_from, launch_name, name_of, plain_name
 from warplint.tapes.trace import Access, Aliased, Copied, Filled, Launched, Trace, ViewChanged
 from warplint.tapes.values import ArrayValue, Storage, is_plain
-from warplint.tapes.views import apart
+from warplint.tapes.views import apart, disjoint
 
 #: What changes memory, and its place in the trace.
 Write = tuple[int, Union[Launched, Copied, Filled, ViewChanged]]
@@ -113,7 +113,7 @@ def _needs(operation: tuple[int, Launched], edges: tuple[Edge, ...]) -> Iterator
     if summary is None or not edges:
         return
     by_path = {access.path: access for access in record.accesses}
-    changed = {access.array.storage for access in record.accesses if access.writes or access.accumulates}
+    changed = [access.array for access in record.accesses if access.writes or access.accumulates]
     active: dict[tuple[str, ...], Origins] = {}
     for access in record.accesses:
         for edge in edges:
@@ -124,7 +124,8 @@ def _needs(operation: tuple[int, Launched], edges: tuple[Edge, ...]) -> Iterator
         if source not in active or read is None or not read.differentiable or not read.reads:
             continue
         rows = _rows(record, read.path, "needed")
-        if read.array.storage not in changed or rows is not None:
+        left = all(one.storage is not read.array.storage or disjoint(one, read.array) for one in changed)
+        if left or rows is not None:
             yield _Needed(operation, read, active[source], rows)
 
 
@@ -202,7 +203,7 @@ def _overlap(value: _Needed, record: Launched | Copied, array: ArrayValue, acces
         rows = _rows(record, access.path, "written")
         if rows is not None:
             return not rows.isdisjoint(value.rows)
-    if _writes_itself(value.reader[1], read.storage):
+    if _writes_itself(value.reader[1], read):
         return False  # which of its elements such a launch reads is not known
     if not effect.placed:
         return True
@@ -223,10 +224,13 @@ def _elsewhere(value: _Needed, array: ArrayValue) -> bool:
     return row is None or int(row[1]) not in value.rows
 
 
-def _writes_itself(record: Launched | Copied, storage: Storage) -> bool:
+def _writes_itself(record: Launched | Copied, read: ArrayValue) -> bool:
     """Whether an operation writes an array that it reads."""
     return isinstance(record, Launched) and any(
-        access.array.storage is storage and (access.writes or access.accumulates) for access in record.accesses
+        access.array.storage is read.storage
+        and not disjoint(access.array, read)
+        and (access.writes or access.accumulates)
+        for access in record.accesses
     )
 
 

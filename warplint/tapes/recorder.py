@@ -300,9 +300,9 @@ class Recorder:
         """Host code uses what it read of a gradient."""
         self._add(GradientUsed(self.context(site), array, read, shared, result))
 
-    def reported(self, storages: frozenset[Storage], site: Location) -> None:
-        """What arrays held is the result of the run."""
-        self._add(Reported(self.context(site), storages))
+    def reported(self, storages: frozenset[Storage], site: Location, kind: Literal["sum", "curved", ""] = "") -> None:
+        """What arrays held is the result of the run (see ``warplint.tapes.trace.Reported``)."""
+        self._add(Reported(self.context(site), storages, kind))
 
     def updated(self, array: ArrayValue, site: Location) -> None:
         self._add(ParameterUpdated(self.context(site), array))

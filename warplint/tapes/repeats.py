@@ -66,8 +66,10 @@ def _between(trace: Trace, sweeps: list[Sweep], first: Sweep, second: Sweep, par
             piled = not zeroed or _adds_up(first, second) or _goes_on(trace, sweeps, first, second)
             return _re_entered(trace, first, second, parameter, entered[0], read) if piled else None
         # Another loss does not help where the first one was added up: its gradient is still one.
-        kept = first.backward.loss.storage is second.backward.loss.storage or _accumulated(first.backward.loss, second)
-        return _twice(trace, first, second, parameter, read) if kept and not zeroed else None
+        same = first.backward.loss.storage is second.backward.loss.storage
+        added = not same and _accumulated(first.backward.loss, second)
+        goes_on = added and zeroed_between(trace, sweeps, first, second, first.backward.loss) is False
+        return _twice(trace, first, second, parameter, read) if goes_on or ((same or added) and not zeroed) else None
     if zeroed or first.backward.context.site != second.backward.context.site:
         return None
     before = read_after(trace, first.position, parameter, second.position)
@@ -80,6 +82,12 @@ def _between(trace: Trace, sweeps: list[Sweep], first: Sweep, second: Sweep, par
     if not _goes_with_one_loss(trace, first, second, read):
         return None
     return _not_zeroed(trace, first, second, parameter, read)
+
+
+def in_one_loop(first: Sweep, second: Sweep) -> bool:
+    """Whether two sweeps are made in rounds of the same loop."""
+    loops = {number for number, _ in first.backward.context.loops}
+    return any(number in loops for number, _ in second.backward.context.loops)
 
 
 def _seeded(trace: Trace, sweeps: list[Sweep], first: Sweep, second: Sweep, parameter: ArrayValue) -> Fact | None:
@@ -269,5 +277,7 @@ def _fact(
     primary = labels[1] if kind == "backward-twice" else labels[0]
     loss = second.backward.loss
     attributes = {"parameter": plain_name(parameter), "loss": plain_name(loss) if loss is not None else ""}
+    if kind == "gradient-not-zeroed":
+        attributes["used"] = "used after"
     program = programs.gradient(trace, second, (parameter,), tapes, read)
     return Fact(kind, primary.location, attributes, labels, second.backward.context.definition, "taped", program)

@@ -10,8 +10,10 @@ from warplint.tapes import programs
 from warplint.tapes.active import Activity, activity
 from warplint.tapes.recorded import Sweep, touched, written
 from warplint.tapes.stories import called_from, name_of, plain_name
-from warplint.tapes.trace import Copied, Filled, GradientRead, GradientSeeded, Launched, Scaled, Trace
+from warplint.tapes.trace import Copied, Filled, GradientRead, GradientSeeded, Launched, Reported, Scaled, Trace
 from warplint.tapes.values import ArrayValue, Storage, Unknown, Value
+
+_ROUNDING = 1.0e-6
 
 
 def facts(trace: Trace, sweeps: list[Sweep], actives: list[Activity]) -> Iterator[Fact]:
@@ -35,7 +37,17 @@ def _mismatch(trace: Trace, sweep: Sweep, active: Activity, before: int) -> Iter
     if len(seeds) != 1 or (loss is not None and loss.storage not in seeds):
         return
     ((storage, seed),) = seeds.items()
-    if not _is_ones(_seed_value(trace, sweep, before, storage)) or seed.view:
+    value = _seed_value(trace, sweep, before, storage)
+    reports = [
+        record
+        for record in trace.records[sweep.operations[0][0] :]
+        if isinstance(record, Reported) and storage in record.storages
+    ]
+    if seed.view:
+        return
+    if _is_one_over(value, seed) and reports and all(record.kind == "sum" for record in reports):
+        yield _scaled(trace, sweep, active, seed, reports[0])
+    if not _is_ones(value):
         return
     one = seed.shape is not None and all(extent == 1 for extent in seed.shape)
     gradients = {origin.storage.gradient for origin in active.inputs}
@@ -52,6 +64,9 @@ def _mismatch(trace: Trace, sweep: Sweep, active: Activity, before: int) -> Iter
                 break
     if found is not None:
         yield _scaled(trace, sweep, active, seed, found)
+        return
+    if reports and all(record.kind == "curved" for record in reports):
+        yield _scaled(trace, sweep, active, seed, reports[0])
 
 
 def _seed_value(trace: Trace, sweep: Sweep, before: int, storage: Storage) -> Value:
@@ -74,17 +89,45 @@ def _is_ones(value: Value) -> bool:
     return isinstance(value, (int, float)) and value == 1.0
 
 
-def _scaled(trace: Trace, sweep: Sweep, active: Activity, seed: ArrayValue, report: Scaled) -> Fact:
+def _is_one_over(value: Value, seed: ArrayValue) -> bool:
+    """Whether a seed is one over the number of elements that it has."""
+    count = 1
+    for extent in seed.shape or (0,):
+        count = count * extent if isinstance(extent, int) else 0
+    if isinstance(value, Unknown):
+        value = value.children.get("fill")
+    if isinstance(value, ArrayValue):
+        held = set(value.storage.values or ())
+        value = held.pop() if len(held) == 1 else None
+    return isinstance(value, float) and count > 1 and abs(value * count - 1.0) < _ROUNDING
+
+
+def _scaled(trace: Trace, sweep: Sweep, active: Activity, seed: ArrayValue, report: Scaled | Reported) -> Fact:
     place = sweep.backward.context
-    what = "a mean" if report.how == "mean" else "a multiple"
+    name, seeds = name_of(seed), "ones, as for the sum"
+    begin = f"the sweep starts from ones in the gradient of {name}: from its sum"
+    if isinstance(report, Scaled):
+        what = "a mean" if report.how == "mean" else "a multiple"
+        end = f"what is made of {name} here is {what} of that"
+    else:
+        what = "another function" if report.kind == "curved" else "the sum"
+        end = f"what is given back here is {what} of what {name} holds"
+        if report.kind == "sum":
+            seeds = "one over their number, as for the mean"
+            begin = f"the sweep starts from that in the gradient of {name}: from its mean"
     labels = (
-        Label(place.site, f"the sweep starts from ones in the gradient of {name_of(seed)}: from its sum"),
+        Label(place.site, begin),
         *called_from(place.stack, "called from here"),
-        Label(report.context.site, f"what is made of {name_of(seed)} here is {what} of that"),
+        Label(report.context.site, end),
     )
-    attributes = {"array": plain_name(seed), "reported": what, "input": plain_name(active.inputs[0])}
+    attributes = {
+        "array": plain_name(seed),
+        "seeds": seeds,
+        "reported": what,
+        "input": plain_name(active.inputs[0]),
+    }
     program = None
-    if report.factor is not None:
+    if isinstance(report, Scaled) and report.factor is not None:
         program = programs.seeded_with_ones(trace, sweep, active.inputs, seed, report.factor, report.means)
     return Fact("seed-mismatch", place.site, attributes, labels, place.definition, "taped", program)
 

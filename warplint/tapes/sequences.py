@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from warplint.ir.spans import Location
@@ -41,6 +42,9 @@ def get_item(machine: Machine, owner: Value, index: Value, site: Location) -> Va
     if isinstance(owner, DictValue):
         if is_key(index) and index in owner.entries:
             return owner.entries[index]
+        if owner.factory is not None and not owner.open and is_key(index):
+            made = owner.entries[index] = machine.call(owner.factory, (), {}, site)
+            return made
         return _rest(owner).child(("item", index if is_key(index) else id(index)))
     if isinstance(owner, ArrayValue):
         return arrays.item(machine, owner, index, site)
@@ -171,6 +175,24 @@ def set_item(machine: Machine, owner: Value, index: Value, value: Value, site: L
             machine.call(BoundMethod(found[1], owner), (index, value), {}, site)
 
 
+def delete_item(owner: Value, index: Value) -> None:
+    """``del owner[index]``."""
+    if isinstance(owner, ListValue):
+        parts = (index.start, index.stop, index.step) if isinstance(index, slice) else (index,)
+        if all(part is None or isinstance(part, int) for part in parts):
+            with suppress(IndexError, ValueError):
+                del owner.items[index]  # type: ignore[arg-type]
+        else:
+            # It may have been any of them.
+            owner.items[:] = [Unknown("element") for _ in owner.items]
+            owner.open = True
+    elif isinstance(owner, DictValue):
+        if is_key(index):
+            owner.entries.pop(index, None)
+        else:
+            owner.open = True
+
+
 # --- iteration ---
 
 
@@ -187,7 +209,11 @@ def elements(machine: Machine, value: Value) -> list[Value] | None:
     if isinstance(value, str):
         return list(value)
     if isinstance(value, Instance):
-        return records.items(value)
+        inside = records.items(value)
+        given = None if inside is not None else _iterated(machine, value)
+        return inside if given is None else elements(machine, given)
+    if isinstance(value, ClassValue) and value.kind == "enum":
+        return members.enum_members(machine, value)
     return None
 
 
@@ -197,20 +223,27 @@ def rounds(machine: Machine, value: Value) -> tuple[Iterable[Value], bool]:
     if known is not None:
         return known, True
     if isinstance(value, ListValue):
+        if value.endless:
+            return value.items[:ROUNDS], False
         if value.items:
             return list(value.items), False
         return [_rest(value).child(("item", number)) for number in range(ROUNDS)], False
     if isinstance(value, DictValue):
         return list(value.entries) or [Unknown("key")], False
     if isinstance(value, Unknown):
+        known = _numbers(value)
+        if known is not None:
+            return known, True
         size = length(machine, value)
         count = size if isinstance(size, int) else machine.questions.number(size)
         return [value.child(("item", number)) for number in range(count)], False
     if isinstance(value, ArrayValue):
         return [Unknown("element", sources=frozenset({value.storage})) for _ in range(ROUNDS)], False
     if isinstance(value, Instance):
-        found = members.class_member(machine, value.cls, "__iter__")
-        if found is None:
+        given = _iterated(machine, value)
+        if given is not None:
+            return rounds(machine, given)
+        if members.class_member(machine, value.cls, "__iter__") is None:
             sized = members.class_member(machine, value.cls, "__len__")
             getter = members.class_member(machine, value.cls, "__getitem__")
             if sized is not None and getter is not None and isinstance(getter[1], FunctionValue):
@@ -220,6 +253,28 @@ def rounds(machine: Machine, value: Value) -> tuple[Iterable[Value], bool]:
                     machine.call(BoundMethod(getter[1], value), (number,), {}, place) for number in range(ROUNDS)
                 ], False
     return [Unknown("element") for _ in range(ROUNDS)], False
+
+
+def _iterated(machine: Machine, value: Instance) -> Value:
+    """What the ``__iter__`` of a project class gives, None where that says nothing."""
+    found = members.class_member(machine, value.cls, "__iter__")
+    if found is None or not isinstance(found[1], FunctionValue):
+        return None
+    definition = found[1].definition
+    place = Location(definition.module.path, definition.node.name_span)
+    given = machine.call(BoundMethod(found[1], value), (), {}, place)
+    return None if isinstance(given, Instance) else given
+
+
+def _numbers(data: Unknown) -> list[Value] | None:
+    """The elements of host data of one axis, where they are known numbers."""
+    known, extents = data.children.get("values"), data.children.get(("attr", "shape"))
+    if isinstance(extents, tuple) and len(extents) > 1:
+        return None
+    items = known.items if isinstance(known, ListValue) and not known.open else known
+    if not isinstance(items, (list, tuple)) or not all(isinstance(item, (int, float)) for item in items):
+        return None
+    return [int(item) if isinstance(item, float) and item.is_integer() else item for item in items]
 
 
 def length(machine: Machine, value: Unknown) -> int | Unknown:

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING
 
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Location
-from warplint.source.bindings import target_names
 from warplint.source.project import Definition
-from warplint.tapes import contexts, expressions, hostdata, operators, sequences, shrink, targets
+from warplint.tapes import contexts, expressions, hostdata, matching, operators, sequences, shrink, targets
 from warplint.tapes.code import Makers, Step
 from warplint.tapes.frames import Frame, HostError, Return, Signal
 from warplint.tapes.memo import Memo
 from warplint.tapes.questions import ROUNDS
 from warplint.tapes.rounds import Rounds
-from warplint.tapes.values import GeneratorContext, ListValue, Unknown, Value
+from warplint.tapes.values import DictValue, GeneratorContext, Instance, ListValue, Unknown, Value
 
 if TYPE_CHECKING:
     from warplint.tapes.machine import Machine
@@ -95,6 +94,10 @@ def _aug_assign(node: ir.AugAssign, path: Path) -> Step:
             else:
                 left.items.extend(known)
             return None
+        if isinstance(left, DictValue) and operator == "|" and isinstance(right, DictValue):
+            left.entries.update(right.entries)
+            left.open = left.open or right.open
+            return None
         if operator == "+" and isinstance(right, Unknown) and right.sources:
             machine.recorder.summed(right.sources, site)
         hostdata.note_change(machine, left, site)
@@ -150,11 +153,27 @@ def _pass(node: ir.Stmt, path: Path) -> Step:
 
 
 def _delete(node: ir.Delete, path: Path) -> Step:
-    names = [name for target in node.targets for name in target_names(target)]
+    names = [target.id for target in node.targets if isinstance(target, ir.Name)]
+    items = [
+        (expressions.make(target.value, path), expressions.make(target.index, path))
+        for target in node.targets
+        if isinstance(target, ir.Subscript)
+    ]
+    attributes = [
+        (expressions.make(target.value, path), target.attr)
+        for target in node.targets
+        if isinstance(target, ir.Attribute)
+    ]
 
     def run(machine: Machine, frame: Frame) -> Signal:
         for name in names:
             frame.names.pop(name, None)
+        for owner, index in items:
+            sequences.delete_item(owner(machine, frame), index(machine, frame))
+        for owner, name in attributes:
+            value = owner(machine, frame)
+            if isinstance(value, Instance):
+                value.attributes.pop(name, None)
         return None
 
     return run
@@ -270,19 +289,7 @@ def _tail(function: ir.Expr) -> str:
 
 
 def _match(node: ir.Match, path: Path) -> Step:
-    subject = expressions.make(node.subject, path)
-    cases = [(case.names, Location(path, case.span), Block(case.body, path)) for case in node.cases]
-
-    def run(machine: Machine, frame: Frame) -> Signal:
-        subject(machine, frame)
-        for number, (names, site, body) in enumerate(cases, 1):
-            if number == len(cases) or machine.questions.truth(Unknown("case"), site, True):
-                for name in names:
-                    machine.bind(name, Unknown(name), frame)
-                return body.run(machine, frame)
-        return None
-
-    return run
+    return matching.make(node, path, Block)
 
 
 # --- loops ---

@@ -1,16 +1,18 @@
-"""F-strings: the text that one makes of plain values (``fields[f"level{step}"]``)."""
+"""Texts: what f-strings make of plain values (``fields[f"level{step}"]``), and the methods of texts."""
 
 from __future__ import annotations
 
 import ast
+import operator
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING, Any, Union
 
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Span
 from warplint.tapes.code import Code
 from warplint.tapes.frames import Frame
-from warplint.tapes.values import Unknown, Value
+from warplint.tapes.values import ListValue, Unknown, Value
 
 if TYPE_CHECKING:
     from warplint.source.project import Module
@@ -102,3 +104,38 @@ def _expression(node: ast.expr, span: Span) -> ir.Expr | None:
         if left is not None and right is not None:
             return ir.Binary(span, left, _OPERATORS[node.op.__class__], right)
     return None
+
+
+# --- methods ---
+
+
+def call_method(owner: str, name: str, args: tuple[Value, ...], keywords: dict[str, Value]) -> Value:
+    """``owner.name(...)`` of a text, where everything is plain."""
+    function: Callable[..., Any] | None = getattr(owner, name, None)
+    given = [tuple(arg.items) if isinstance(arg, ListValue) and not arg.open else arg for arg in args]
+    if function is None or not _is_plain(given) or not _is_plain(list(keywords.values())):
+        return Unknown("text")
+    try:
+        result = function(*given, **keywords)
+    except (TypeError, ValueError, LookupError):
+        return Unknown("text")
+    if isinstance(result, list):
+        return ListValue(list(result))
+    return result if isinstance(result, (str, int, bool, tuple, bytes)) else Unknown("text")
+
+
+def percent(owner: str, value: Value) -> Value:
+    """``owner % value``."""
+    if not _is_plain([value]):
+        return Unknown("text")
+    try:
+        return operator.mod(owner, value)  # type: ignore[no-any-return]
+    except (TypeError, ValueError):
+        return Unknown("text")
+
+
+def _is_plain(values: list[Value]) -> bool:
+    return all(
+        isinstance(value, (str, int, float)) or value is None or (isinstance(value, tuple) and _is_plain(list(value)))
+        for value in values
+    )

@@ -200,10 +200,15 @@ class GradientUsed:
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """What was read of the arrays with these ``storages``, and not summed up on the host, is the result of a run."""
+    """What was read of the arrays with these ``storages``, and not summed up on the host, is the result of a run.
+
+    ``kind``: what it is of the contents of the one array that it was computed from: their ``sum``, or a ``curved``
+    function, which is not in proportion to them; empty where it is something else.
+    """
 
     context: Context
     storages: frozenset[Storage]
+    kind: Literal["sum", "curved", ""] = ""
 
 
 @dataclass(frozen=True, slots=True)

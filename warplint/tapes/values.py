@@ -105,21 +105,25 @@ class TensorValue:
 
 @dataclass(eq=False, slots=True, repr=False)
 class ListValue:
-    """A list, set or deque. ``open``: there may be more elements than these. ``limit`` is the ``maxlen`` of a deque."""
+    """A list, set, deque or iterator. ``open``: there may be more elements than these. ``limit`` is the ``maxlen`` of a
+    deque. ``endless``: an iterator that never ends, of which these are the first; ``cyclic``: it gives them again."""
 
     items: list[Value]
     open: bool = False
     element: Unknown | None = None
     limit: int | None = None
+    endless: bool = False
+    cyclic: bool = False
 
 
 @dataclass(eq=False, slots=True, repr=False)
 class DictValue:
-    """A dict with keys that are plain Python values (or identities of objects)."""
+    """A dict with keys that are plain Python values (or identities of objects). ``factory`` makes what is missing."""
 
     entries: dict[Any, Value] = field(default_factory=dict)
     open: bool = False
     rest: Unknown | None = None
+    factory: Value = None
 
 
 @dataclass(eq=False, slots=True, repr=False)
@@ -136,11 +140,17 @@ class ExternalValue:
 
 @dataclass(eq=False, slots=True, repr=False)
 class FunctionValue:
-    """A function of the project; ``closure`` is the frame that it was defined in."""
+    """A function of the project; ``closure`` is the frame that it was defined in.
+
+    ``results``: what a function that remembers its results has given so far, by its arguments; None for others.
+    ``variants``: the functions that are registered for types of the first argument.
+    """
 
     definition: Definition
     closure: Frame | None
     defaults: dict[str, Value] | None = None
+    results: dict[object, Value] | None = None
+    variants: list[tuple[Value, FunctionValue]] | None = None
 
 
 @dataclass(eq=False, slots=True, repr=False)
@@ -154,11 +164,13 @@ class KernelValue:
     """A ``@wp.kernel``; ``closure`` is the frame that it was defined in.
 
     ``backward``: whether it is compiled with an adjoint, if its decorator computes that; None where it does not.
+    ``made``: a call of ``wp.kernel`` made it, and the function has no decorator.
     """
 
     definition: Definition
     closure: Frame | None
     backward: bool | None = None
+    made: bool = False
 
 
 @dataclass(eq=False, slots=True, repr=False)
@@ -179,9 +191,12 @@ class Method:
 
 @dataclass(eq=False, slots=True, repr=False)
 class Partial:
+    """``functools.partial``; ``method``: ``partialmethod``, which takes the object in front of these."""
+
     function: Value
     args: tuple[Value, ...]
     keywords: dict[str, Value]
+    method: bool = False
 
 
 @dataclass(eq=False, slots=True, repr=False)
@@ -271,9 +286,13 @@ class CommandValue:
 
 @dataclass(eq=False, slots=True, repr=False)
 class ContextValue:
-    """A context manager that does nothing which matters here; entering it gives ``result``."""
+    """A context manager that does nothing which matters here; entering it gives ``result``.
+
+    ``entered``: what a stack of contexts has to leave; None for anything else.
+    """
 
     result: Value
+    entered: list[object] | None = None
 
 
 @dataclass(eq=False, slots=True, repr=False)

@@ -22,6 +22,14 @@ def apart(first: ArrayValue, second: ArrayValue) -> bool:
     return max(rows[0], others[0]) >= min(rows[1], others[1])
 
 
+def disjoint(first: ArrayValue, second: ArrayValue) -> bool:
+    """Whether two arrays in the same memory surely have no element in common."""
+    if not (first.view and second.view):
+        return False
+    rows, others = _rows(first.view), _rows(second.view)
+    return rows is not None and others is not None and max(rows[0], others[0]) >= min(rows[1], others[1])
+
+
 def _rows(view: str) -> tuple[float, float] | None:
     """The first row of a view and the one behind its last, None where they are not known."""
     rest = _WHOLE.sub("", view)
