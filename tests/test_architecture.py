@@ -177,3 +177,13 @@ def test_the_table_in_the_documentation_names_every_room() -> None:
 def test_modules_are_short() -> None:
     lengths = {str(path): len((PACKAGE / path).read_text(encoding="utf-8").splitlines()) for path in modules()}
     assert {path: length for path, length in lengths.items() if length > 800} == {}
+
+
+def test_records_are_defined_in_one_way() -> None:
+    late = [
+        path
+        for path in modules()
+        if "dataclasses.dataclass" in imports(path)
+        and "@dataclass(frozen=True" in (PACKAGE / path).read_text(encoding="utf-8")
+    ]
+    assert late == [], "take `dataclass` from warplint.records for frozen records"
