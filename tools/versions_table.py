@@ -70,7 +70,7 @@ def table(
             "question": question.text,
             "about": list(question.about),
             "answers": {
-                version: row["answer"]
+                version: plain(row["answer"])
                 for version in VERSIONS
                 if (row := results[version]["experiments"].rows.get(key(question.program))) is not None
             },
