@@ -104,6 +104,8 @@ def _call(value: Unknown, read: dict[int, tuple[ArrayValue, int]], depth: int) -
         return str(head[1]), inner
     if head in _OPERATORS:
         return str(head), inner
+    if isinstance(head, str) and head.startswith("math.") and head.removeprefix("math.") in _FUNCTIONS:
+        return head.removeprefix("math."), inner
     raise _NotHeld
 
 
