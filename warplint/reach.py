@@ -21,8 +21,7 @@ from warplint.source.project import Module, Project
 Uses = Mapping[tuple[Path, str], KernelUse]
 
 _MAIN = re.compile(r"^if __name__\s*==", re.MULTILINE)
-#: What runs adjoints: a tape, or a launch that asks for the adjoint itself.
-_BACKWARD = re.compile(r"Tape|\badjoint\s*=\s*True\b")
+_ADJOINT = re.compile(r"\badjoint\s*=\s*True\b")
 _FORWARD_ONLY = re.compile(r"enable_backward[\"']?\s*[=:]\s*False\b")
 
 #: So many other modules of a package must say that their kernels run forward only.
@@ -73,7 +72,7 @@ def _stays_in_script(kernel: DefinitionRef, project: Project) -> bool:
     """Whether a kernel is launched by a program or test without tapes, which nothing else takes it from."""
     module = project.module(kernel.path)
     name = kernel.qualname
-    if module is None or "." in name or _BACKWARD.search(module.text) or not _is_run(module):
+    if module is None or "." in name or _runs_adjoints(module.text) or not _is_run(module):
         return False
     if not re.search(rf"\blaunch(?:_tiled)?\(\s*(?:kernel\s*=\s*)?{name}\b", module.text):
         return False
@@ -103,7 +102,7 @@ def _is_private(kernel: DefinitionRef, project: Project) -> bool:
     package = module.name.partition(".")[0]
     if sum(other is not module for other in _forward_only(package, project)) < _SEVERAL:
         return False
-    return not any(name in other.text and _BACKWARD.search(other.text) for other in project.modules())
+    return not any(name in other.text and _runs_adjoints(other.text) for other in project.modules())
 
 
 def _forward_only(package: str, project: Project) -> tuple[Module, ...]:
@@ -119,6 +118,11 @@ def _forward_only(package: str, project: Project) -> tuple[Module, ...]:
     found = project.kept[key]
     assert isinstance(found, tuple)
     return found
+
+
+def _runs_adjoints(text: str) -> bool:
+    """Whether something runs adjoints: a tape, or a launch that asks for the adjoint itself."""
+    return "Tape" in text or ("adjoint" in text and _ADJOINT.search(text) is not None)
 
 
 def _is_run(module: Module) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from warplint.catalogue.places import built_in_folder
@@ -29,6 +30,30 @@ class Catalogue:
         return None
 
 
+def _read(path: Path, kinds: Mapping[str, frozenset[str]] = KINDS) -> Rule | tuple[Problem, ...]:
+    document = read_yaml(path)
+    if isinstance(document, Problem):
+        return (document,)
+    rule = build_rule(document, path, kinds)
+    if isinstance(rule, Rule):
+        return rule
+    return tuple(Problem(displayed(path), mistake.message, line_of(path, mistake.keys)) for mistake in rule)
+
+
+@lru_cache(maxsize=500)
+def _read_again(path: Path, _size: int, _changed: int) -> Rule | tuple[Problem, ...]:
+    """A server reads rules for each configuration anew, and few have changed."""
+    return _read(path)
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    try:
+        found = path.stat()
+    except OSError:
+        return 0, 0
+    return found.st_size, found.st_mtime_ns
+
+
 def load_catalogue(
     folders: Iterable[Path] | None = None, kinds: Mapping[str, frozenset[str]] = KINDS
 ) -> tuple[Catalogue, tuple[Problem, ...]]:
@@ -45,13 +70,9 @@ def load_catalogue(
         if not paths:
             problems.append(Problem(displayed(folder), "no rule files here; check the path or install warplint again"))
         for path in paths:
-            document = read_yaml(path)
-            if isinstance(document, Problem):
-                problems.append(document)
-                continue
-            rule = build_rule(document, path, kinds)
+            rule = _read_again(path, *_stamp(path)) if kinds is KINDS else _read(path, kinds)
             if not isinstance(rule, Rule):
-                problems += [Problem(displayed(path), m.message, line_of(path, m.keys)) for m in rule]
+                problems += rule
                 continue
             twin = rules.get(rule.id) or names.get(rule.name)
             if twin is not None:

@@ -126,7 +126,10 @@ class Launching:
 
     def regions(self, module: Module) -> Iterator[Region]:
         """The regions of a module that can hold a fact, in order."""
-        return (region for region in module.regions if region.kind != "import" and self._lines(module, region))
+        names = self._aliases(module)
+        for region in module.regions:
+            if region.kind != "import" and (module.of_text(region, _called) or (names and self._lines(module, region))):
+                yield region
 
     def facts(self, module: Module, only: Region | None = None) -> Iterator[Fact]:
         """All of them, or those in one region."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from functools import cached_property
@@ -126,7 +127,7 @@ class Checker:
         self.root = root
         self._asked = asked
         self._before: dict[Path, _Before] = {}
-        self._stamps: dict[Path, object] = {}
+        self._stamps: dict[str, object] = {}
         self._configurations: Configurations
         self._selection: RuleSelection
         self._read_settings()
@@ -169,16 +170,17 @@ class Checker:
         self._stamps.update(stamps)
         return changed
 
-    def _configuration_stamps(self, path: Path) -> dict[Path, object]:
+    def _configuration_stamps(self, path: Path) -> dict[str, object]:
         # Before anything is read: what is written meanwhile is then read again. A lock says for which Warp the code is.
         names = (*NAMES, *LOCKS)
-        stamps = {file: _stamp(file) for folder in path.parents for file in (folder / name for name in names)}
+        places = (os.path.join(folder, name) for folder in path.parents for name in names)
+        stamps: dict[str, object] = {place: _stamp(place) for place in places}
         nearest = self._configurations.nearest(path.parent)
         files = [table.path for table in nearest.tables]
         for folder in nearest.folders("extend-rules"):
             files.append(folder)
             files += sorted(folder.glob("*.y*ml"))
-        return {**{file: _stamp(file) for file in files}, **stamps}
+        return {**{str(file): _stamp(file) for file in files}, **stamps}
 
     def check(
         self, path: Path, text: str, contents: Mapping[Path, bytes], superseded: Callable[[], None] = lambda: None
@@ -282,9 +284,9 @@ def _version(path: Path, unsaved: Mapping[Path, bytes]) -> object:
     return unsaved[path] if path in unsaved else _stamp(path)
 
 
-def _stamp(path: Path) -> tuple[int, int] | None:
+def _stamp(path: Path | str) -> tuple[int, int] | None:
     try:
-        found = path.stat()
+        found = os.stat(path)
     except OSError:
         return None
     return found.st_mtime_ns, found.st_size

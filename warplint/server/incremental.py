@@ -249,8 +249,10 @@ class _Run:
         self, facts: tuple[Fact, ...], lines: tuple[tuple[int, int], ...], closure: Sequence[int]
     ) -> tuple[Fact, ...]:
         """``facts`` where their regions are now."""
+        if not facts:
+            return facts
         now = self._lines(closure)
-        if now == lines or not facts:
+        if now == lines:
             return facts
         by = {
             old: new

@@ -82,7 +82,7 @@ class Shape:
             module.walrus,
             module.rebound,
             tuple(word in module.text for word in _WHOLE),
-            _OVERWRITES_SET.search(module.text) is not None,
+            _WHOLE[0] in module.text and _OVERWRITES_SET.search(module.text) is not None,
         )
 
     def is_kernel(self, number: int) -> bool:
@@ -127,12 +127,15 @@ class Shape:
         if kinds[0] != kinds[1] or self._decorated != later._decorated:
             return {}
         changed: set[int] = set()
+        names = self._binding.keys()
         for number, (old, new) in enumerate(zip(self.words, later.words, strict=True)):
             if old is not new:
                 if old.bound != new.bound or old.decorators != new.decorators or old.single != new.single:
                     return {}
-                if old.all != new.all:
+                if not names.isdisjoint(old.all ^ new.all):
                     changed.add(number)
+        if not changed:
+            return dict(self._closures)
         return {
             number: closure
             for number, closure in self._closures.items()

@@ -104,17 +104,25 @@ def split_again(text: str, before: str, regions: Sequence[Region]) -> tuple[Regi
     Statements that parse by themselves, each from the first column, parse the same one below the other. So Python is
     asked only about regions that were not there before.
     """
-    found = _scan(text)
-    if not found or not _HEAD.fullmatch(text, 0, found[0].start) or _GLOBAL.search(text):
+    first, last = _same(text, before, regions)
+    first = max(0, first - 1)  # a clause may be added to a statement
+    above, below = tuple(regions[:first]), _moved(regions[last:], text, before)
+    start, line = (regions[first].start, regions[first].line) if first else (0, 1)
+    scanned = _scan(text[start : below[0].start if below else len(text)])
+    if scanned is None:
         return None
-    known = {(region.kind, region.names, _trimmed(before, region)) for region in regions}
+    new = tuple(_beyond(region, start, line - 1) for region in scanned)
+    found = (*above, *new, *below)
+    if not found or not _HEAD.fullmatch(text, 0, found[0].start) or ("global" in text and _GLOBAL.search(text)):
+        return None
+    known = {(region.kind, region.names, _trimmed(before, region)) for region in regions[first:last]}
     future = _future(text, found)
     if future is None:
         return None
     import symtable
 
     shift = future.count("\n")
-    for region in found:
+    for region in new:
         if (region.kind, region.names, _trimmed(text, region)) in known:
             continue
         own = future + text[region.start : region.end]
@@ -134,18 +142,44 @@ def split_again(text: str, before: str, regions: Sequence[Region]) -> tuple[Regi
 
 def changed_piece(text: str, before: str, regions: Sequence[Region]) -> str:
     """What is new in ``text``, in whole regions of ``before``, with the one above: a clause may be added to it."""
+    first, last = _same(text, before, regions)
+    start = regions[first - 1].start if first else 0
+    end = regions[last].start + len(text) - len(before) if last < len(regions) else len(text)
+    return text[start : max(start, end)]
+
+
+def _same(text: str, before: str, regions: Sequence[Region]) -> tuple[int, int]:
+    """How many of the first ``regions`` of ``before`` stand in ``text`` where they stood, and the number of the first
+    of those that stand at its end as they did."""
     first, last = 0, len(regions)
-    while first < last and text.startswith(before[regions[first].start : regions[first].end], regions[first].start):
-        first += 1
+    if regions and text.startswith(before[: regions[0].start]):
+        while first < last and text.startswith(before[regions[first].start : regions[first].end], regions[first].start):
+            first += 1
     shift = len(text) - len(before)
     while last > first and regions[last - 1].start + shift >= (regions[first - 1].end if first else 0):
         own = regions[last - 1]
         if not text.startswith(before[own.start : own.end], own.start + shift):
             break
         last -= 1
-    start = regions[first - 1].start if first else 0
-    end = regions[last].start + shift if last < len(regions) else len(text)
-    return text[start : max(start, end)]
+    return first, last
+
+
+def _moved(regions: Sequence[Region], text: str, before: str) -> tuple[Region, ...]:
+    """The last regions of ``before`` where they stand in ``text``."""
+    if not regions:
+        return ()
+    shift = len(text) - len(before)
+    start = regions[0].start
+    lines = text.count("\n", 0, start + shift) - before.count("\n", 0, start)
+    return tuple(_beyond(region, shift, lines) for region in regions)
+
+
+def _beyond(region: Region, shift: int, lines: int) -> Region:
+    """A region so many characters and lines further down."""
+    if not shift and not lines:
+        return region
+    place = (region.line + lines, region.end_line + lines, region.start + shift, region.end + shift)
+    return Region(region.kind, region.names, *place)
 
 
 def _trimmed(text: str, region: Region) -> str:
