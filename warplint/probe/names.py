@@ -2,53 +2,28 @@
 
 from __future__ import annotations
 
-import abc
 import builtins
-import functools
-import re
-from collections.abc import Iterable, Mapping
-from dataclasses import field, replace
+from collections.abc import Iterable
+from dataclasses import replace
 
 from warplint.ir import syntax as ir
-from warplint.ir.programs import DefinitionRef
-from warplint.ir.spans import Span
-from warplint.probe import factories, wishes
-from warplint.probe.allowed import ENUMS, IMPORTABLE, may_call, may_name, may_read
-from warplint.probe.folding import Thing, Unfolded, fold
-from warplint.probe.imports import Imports
+from warplint.probe import wishes
+from warplint.probe.allowed import IMPORTABLE, may_call, may_name, may_read
+from warplint.probe.factory_values import FactoryValues
+from warplint.probe.folding import Thing, Unfolded
 from warplint.probe.records import record_fields
-from warplint.probe.rewrite import WARP, Edit, cut
-from warplint.records import dataclass
-from warplint.source.bindings import bound_names, target_names
+from warplint.probe.rewrite import Edit, cut
+from warplint.probe.script import DEEPEST, Item, Place, Refused, Text
+from warplint.source.bindings import target_names
 from warplint.source.project import (
-    UNKNOWN,
     Definition,
     External,
-    Module,
     ModuleRef,
     ParameterRef,
-    Project,
     Resolved,
-    Scope,
     Value,
     canonical,
 )
-
-
-class Refused(Exception):
-    """The slice would have to execute something that it may not; the message says what, as a clause."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Text:
-    """A closure variable that the script already has under this text; and what it is, where that is known apart from
-    the script (see ``folding``)."""
-
-    text: str
-    meaning: object = UNKNOWN
-    #: Whether it is something in any case, whatever it is: a definition, a tuple.
-    present: bool = False
-
 
 #: Decorators of plain classes and of factories that may be ignored: what they do is not needed.
 IGNORED = (
@@ -59,69 +34,12 @@ IGNORED = (
     "functools.cache",
     "functools.lru_cache",
 )
-#: Names of numbers that say how many there are.
-COUNTS = re.compile(r"(?:^|_)(?:n|num|count|size|dim|max|len)")
 #: What Warp runs the argument of while it compiles.
 _EVALUATING = ("warp.static",)
-#: Annotations of integers.
-_INTEGERS = ("int", "int32", "uint32", "int64", "uint64")
-#: The largest number that is taken over from a call of a factory: more of anything takes too long.
-_LARGEST = 64
-#: How deep factories may call factories.
-_DEEPEST = 6
 
 
-@dataclass
-class Item:
-    """One definition or constant of the script."""
-
-    name: str
-    text: str = ""
-    twin: str = ""
-    done: bool = False
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where an expression stands: its module, the scope around it, and values known for the scope's variables."""
-
-    module: Module
-    scope: Scope
-    closure: Mapping[str, object] = field(default_factory=dict)
-
-
-class Names(abc.ABC):
+class Names(FactoryValues):
     """Rewrites names and expressions for the script, and adds to it what they need."""
-
-    def __init__(self, project: Project, imports: Imports | None = None) -> None:
-        self._project = project
-        # what may be imported from the project and elsewhere; None: nothing
-        self._imports = imports
-        self._items: dict[object, Item] = {}
-        self._order: list[Item] = []
-        self._taken: set[str] = {WARP}
-        self._depth = 0
-        # values of parameters of factories, by the factory's place and the parameter's name
-        self._wishes: dict[tuple[Span, str], bool | int | str] = {}
-        # what the script has that the source does not say: values of parameters of factories (some of them guesses that
-        # the flagged place does not ask for), and what stands for native snippets
-        self._assumed: dict[str, str] = {}
-        self._guessed: set[str] = set()
-        self._bounding: set[tuple[Span, str]] = set()
-        self._stand_ins: dict[str, str] = {}
-
-    @abc.abstractmethod
-    def add(self, ref: DefinitionRef) -> str:
-        """Puts a definition into the script; returns its name there. Raises Refused."""
-
-    @abc.abstractmethod
-    def _definition(self, definition: Definition, closure: Mapping[str, object]) -> str: ...
-
-    @abc.abstractmethod
-    def _enum(self, node: ir.ClassDef, place: Place, name: str, counting: bool = False) -> str: ...
-
-    @abc.abstractmethod
-    def _kind(self, definition: Definition) -> str: ...
 
     # --- expressions that Python runs ---
 
@@ -356,7 +274,7 @@ class Names(abc.ABC):
                 found = self._project.resolve(place.module, name, place.scope)
                 if isinstance(found, ParameterRef):
                     self._wishes.setdefault((found.function.span, found.parameter.name), value)
-                elif isinstance(found, Value) and value in (True, False) and self._depth <= _DEEPEST:
+                elif isinstance(found, Value) and value in (True, False) and self._depth <= DEEPEST:
                     self._depth += 1
                     self._wish_for([(found.expr, bool(value))], Place(found.module, found.scope, place.closure), set())
                     self._depth -= 1
@@ -423,7 +341,7 @@ class Names(abc.ABC):
             value, element, scope = found
             if isinstance(value, (ir.Subscript, ir.Name)):
                 text = self._rewritten(value, replace(place, scope=scope))
-                return self._known(prefix.id, _Text(f"({text})[{element}]" if element is not None else text))
+                return self._known(prefix.id, Text(f"({text})[{element}]" if element is not None else text))
         raise Refused(f"it cannot be told what `{dotted}` is")
 
     def _external(self, name: str, written: str) -> str:
@@ -478,258 +396,6 @@ class Names(abc.ABC):
             item.text = item.text or f"{item.name} = {joined(cut(value.module.lines, value.expr.span, edits))}"
             self._order.append(item)
         return item.name
-
-    def _known(self, name: str, value: object) -> str:
-        """A closure variable whose value the analysis knows."""
-        if isinstance(value, _Text):
-            return value.text
-        if isinstance(value, DefinitionRef):
-            return self.add(value)
-        if not isinstance(value, (int, float, bool, str, tuple)):
-            raise Refused(f"the value of the closure variable `{name}` is not known")
-        key = ("closure", name, repr(value))
-        item = self._items.get(key)
-        if item is None:
-            item = self._items[key] = Item(self._fresh(name))
-            item.text = f"{item.name} = {value!r}"
-            self._order.append(item)
-        return item.name
-
-    def _made(
-        self, expr: ir.Expr, place: Place, element: int | None = None, attribute: str | None = None
-    ) -> str | None:
-        """The name of the definition that a call of a factory returns; None if ``expr`` is no such call.
-
-        ``element`` says which one where it returns several; ``attribute`` asks for something that was set on it.
-        """
-        if isinstance(expr, ir.Subscript) and isinstance(expr.index, ir.Constant) and isinstance(expr.index.value, int):
-            element, expr = expr.index.value, expr.value
-        if isinstance(expr, ir.Attribute) and isinstance(expr.value, ir.Call) and attribute is None:
-            attribute, expr = expr.attr, expr.value
-        if not isinstance(expr, ir.Call) or not isinstance(expr.func, (ir.Name, ir.Attribute)):
-            return None
-        factory = self._project.resolve(place.module, expr.func, place.scope)
-        if not isinstance(factory, Definition) or not isinstance(factory.node, ir.FunctionDef):
-            return None
-        returned = factories.returned(factory, element)
-        bound = factories.bind(expr, factory.node)
-        if returned is None or bound is None or self._depth > _DEEPEST:
-            return None
-        self._depth += 1
-        try:
-            inside = Place(factory.module, factory.inner_scope, self._arguments(bound, place))
-            wanted: ir.Expr | None = returned
-            if attribute is not None:
-                wanted = factories.attached(factory, returned.id, attribute)
-                if wanted is None:
-                    return self._local(returned, inside, attribute)
-            return self._local(wanted, inside)
-        finally:
-            self._depth -= 1
-
-    def _local(self, expr: ir.Expr | None, place: Place, attribute: str | None = None) -> str | None:
-        """What a name in a factory (or ``attribute`` of it) stands for: a definition, or what another factory makes."""
-        if not isinstance(expr, ir.Name):
-            return None
-        found = self._bound(expr.id, place)
-        if found is None:
-            named = self._project.resolve(place.module, expr, place.scope)
-            if attribute is None and isinstance(named, Definition) and self._kind(named):
-                return self._definition(named, place.closure)
-            return None
-        bound, element, scope = found
-        if isinstance(bound, ir.FunctionDef):
-            holder = Definition(place.module, scope[-1], scope[:-1])
-            if attribute is None:
-                return self._definition(Definition(place.module, bound, scope), place.closure)
-            return self._local(factories.attached(holder, expr.id, attribute), replace(place, scope=scope))
-        return self._made(bound, replace(place, scope=scope), element, attribute)
-
-    def _bound(self, name: str, place: Place) -> tuple[ir.FunctionDef | ir.Expr, int | None, Scope] | None:
-        """What binds ``name`` in the innermost function around ``place`` that binds it, and the scope of that."""
-        for depth in range(len(place.scope), 0, -1):
-            holder, scope = place.scope[depth - 1], place.scope[:depth]
-            if not isinstance(holder, ir.FunctionDef) or not bound_names(holder).get(name):
-                continue
-            found = factories.bound_in(holder, name, functools.partial(self._decided, replace(place, scope=scope)))
-            return (*found, scope) if found is not None else None
-        return None
-
-    def _decided(self, place: Place, test: ir.Expr) -> bool | None:
-        """Whether a condition in a factory holds: parameters are what was passed, or their defaults."""
-        try:
-            return bool(self._folded(test, place))
-        except Unfolded:
-            return self._is_there(test, place)
-
-    def _is_there(self, test: ir.Expr, place: Place) -> bool | None:
-        """Whether a comparison of a closure variable with None holds, where the variable is something in any case."""
-        if not isinstance(test, ir.Compare) or not isinstance(test.left, ir.Name) or len(test.operators) != 1:
-            return None
-        other = test.comparators[0]
-        value = place.closure.get(test.left.id)
-        if not (isinstance(other, ir.Constant) and other.value is None):
-            return None
-        if not isinstance(value, DefinitionRef) and not (isinstance(value, _Text) and value.present):
-            return None
-        return {"is": False, "==": False, "is not": True, "!=": True}.get(test.operators[0])
-
-    def _folded(self, expr: ir.Expr, place: Place) -> object:
-        """What ``expr`` is, as far as that is known without the script. Raises Unfolded."""
-        known = {
-            name: value.meaning if isinstance(value, _Text) else value
-            for name, value in place.closure.items()
-            if not isinstance(value, _Text) or value.meaning is not UNKNOWN
-        }
-        unknown = {name for name in place.closure if name not in known}
-        return fold(self._project, expr, place.module, place.scope, known, unknown)
-
-    def _arguments(self, bound: Mapping[str, ir.Expr], place: Place) -> dict[str, object]:
-        """Closure variables for the parameters of a factory, from the expressions passed."""
-        found: dict[str, object] = {}
-        for name, expr in bound.items():
-            made = self._made(expr, place)
-            if made is None and isinstance(expr, ir.Name):
-                made = self._local(expr, place)
-            try:
-                meaning = self._folded(expr, place)
-            except Unfolded:
-                meaning = UNKNOWN
-            text = made if made is not None else f"({self._rewritten(expr, place)})"
-            found[name] = _Text(text, meaning, made is not None or isinstance(expr, (ir.Tuple, ir.List, ir.Dict)))
-        return found
-
-    def _from_call_site(self, reference: ParameterRef, place: Place, numbers: bool = False) -> str | None:
-        """A factory's parameter as the first understandable call of the factory in the project passes it.
-
-        ``numbers``: the largest number that a call passes, of those that are known and not too large.
-        """
-        if numbers:
-            return self._number_passed(reference, place)
-        scope = place.scope[: place.scope.index(reference.function)] if reference.function in place.scope else ()
-        factory = Definition(place.module, reference.function, scope)
-        if self._depth > _DEEPEST:
-            return None
-        for module, outer, call in factories.call_sites(self._project, factory):
-            bound = factories.bind(call, reference.function)
-            if bound is None or reference.parameter.name not in bound:
-                continue
-            self._depth += 1
-            try:
-                given = self._arguments(
-                    {reference.parameter.name: bound[reference.parameter.name]}, Place(module, outer)
-                )
-            except Refused:
-                continue
-            finally:
-                self._depth -= 1
-            return self._known(reference.parameter.name, given[reference.parameter.name])
-        return None
-
-    def _number_passed(self, reference: ParameterRef, place: Place) -> str | None:
-        scope = place.scope[: place.scope.index(reference.function)] if reference.function in place.scope else ()
-        found: list[int] = []
-        for module, outer, call in factories.call_sites(
-            self._project, Definition(place.module, reference.function, scope)
-        ):
-            bound = factories.bind(call, reference.function) or {}
-            expr = bound.get(reference.parameter.name)
-            if expr is None:
-                continue
-            try:
-                value = self._folded(expr, Place(module, outer))
-            except Unfolded:
-                continue
-            if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _LARGEST:
-                found.append(value)
-        return repr(max(found)) if found else None
-
-    def _settings(self, parameter: ir.Parameter, place: Place) -> str | None:
-        """A class of the project that the parameter is annotated with, if all that is needed of it are constants.
-
-        What is passed is an instance, with other values than the defaults: nothing is counted as none.
-        """
-        if not isinstance(parameter.annotation, (ir.Name, ir.Attribute)):
-            return None
-        found = self._project.resolve(place.module, parameter.annotation, place.scope)
-        if not isinstance(found, Definition) or not isinstance(found.node, ir.ClassDef):
-            return None
-        if self._kind(found):
-            return self._definition(found, {})
-        if any(self._project.external(found.module, base, found.scope) in ENUMS for base in found.node.bases):
-            # where names list what is computed, the longest one computes most
-            members = [
-                target.id
-                for statement in found.node.body
-                if isinstance(statement, ir.Assign)
-                for target in statement.targets
-                if isinstance(target, ir.Name)
-            ]
-            return f"{self._definition(found, {})}.{max(members, key=len)}" if members else None
-        key = ("settings", found.module.path, found.qualname)
-        item = self._items.get(key)
-        if item is None:
-            item = Item(self._fresh(found.node.name))
-            item.text = self._enum(found.node, Place(found.module, found.scope), item.name, counting=True)
-            self._items[key] = item
-            self._order.append(item)
-        return item.name
-
-    def _chosen(self, reference: ParameterRef, place: Place) -> str:
-        """A parameter of a factory whose argument is not known: its default, or something that fits its annotation."""
-        parameter = reference.parameter
-        key = ("parameter", reference.function.span, place.module.path, parameter.name)
-        item = self._items.get(key)
-        if item is not None:
-            return item.name
-        text: str | None = None
-        wish = self._wishes.get((reference.function.span, parameter.name))
-        if wish is not None:
-            text = repr(wish)
-            self._assumed[parameter.name] = text
-        elif isinstance(parameter.default, ir.Constant) and parameter.default.value is not None:
-            text = repr(parameter.default.value)
-        else:
-            annotation = ir.dotted(parameter.annotation) if parameter.annotation is not None else None
-            short = (annotation or "").rpartition(".")[2]
-            bounds = (reference.function.span, parameter.name) in self._bounding
-            counts = short in _INTEGERS or (annotation is None and (bounds or COUNTS.search(parameter.name)))
-            text = self._from_call_site(reference, place, numbers=True) if counts or annotation is None else None
-            if text is None and (counts or short == "bool"):
-                text = "True" if short == "bool" else str(wishes.UNROLLED if bounds else 3)
-                self._assumed[parameter.name] = text
-                self._guessed.add(parameter.name)
-            elif text is None and short == "float":
-                text = "0.7"
-            elif text is None and ("dtype" in parameter.name or short == "type"):
-                text = f"{WARP}.float32"
-        if text is None:
-            text = self._settings(parameter, place) or self._from_call_site(reference, place)
-        if text is None and isinstance(parameter.default, ir.Constant):
-            text = "None"
-        if text is None:
-            raise Refused(f"the value of the factory's parameter `{parameter.name}` is not known")
-        item = self._items[key] = Item(self._fresh(parameter.name))
-        item.text = f"{item.name} = {text}"
-        self._order.append(item)
-        return item.name
-
-    def _alias(self, name: str) -> str:
-        """Another name for ``name``, for functions in which a local hides it."""
-        key = ("alias", name)
-        item = self._items.get(key)
-        if item is None:
-            item = self._items[key] = Item(self._fresh(f"{name}_outer"))
-            item.text = f"{item.name} = {name}"
-            self._order.append(item)
-        return item.name
-
-    def _fresh(self, name: str) -> str:
-        candidate, number = name, 2
-        while candidate in self._taken:
-            candidate, number = f"{name}_{number}", number + 1
-        self._taken.add(candidate)
-        return candidate
 
 
 def _chain(expr: ir.Expr) -> tuple[ir.Name, list[ir.Attribute]] | None:

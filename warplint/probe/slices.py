@@ -17,8 +17,9 @@ from warplint.ir.spans import Location, Span
 from warplint.probe import stand_ins, wishes
 from warplint.probe.allowed import ENUMS, OPTIONS, PLAIN_BASES
 from warplint.probe.imports import Imports
-from warplint.probe.names import COUNTS, IGNORED, Item, Names, Place, Refused, joined
+from warplint.probe.names import IGNORED, Names, joined
 from warplint.probe.rewrite import WARP, Edit, Mark, cut, dedent, reach_edits
+from warplint.probe.script import COUNTS, Item, Place, Refused
 from warplint.records import dataclass
 from warplint.source.bindings import bound_names
 from warplint.source.project import Definition, External, Module, Project, Scope, Value
