@@ -89,6 +89,7 @@ def _wrong(place: Place, recipe: str) -> list[Plan]:
         "read-then-zero": "stretch.grad.numpy().copy()",
         "loss-inside-tape": "tape.backward(loss=out)",
         "rebind-instead-of-copy": "size.assign(grown)",
+        "close-the-tape": "wp.launch(clear, dim=(1,), inputs=[out])",
     }
     if recipe == "zero-after-use":
         before = Span(place.span.line, 1, place.span.line, 1)  # where a new tape knows no gradients yet
