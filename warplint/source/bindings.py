@@ -80,6 +80,9 @@ def binders(body: tuple[ir.Stmt, ...]) -> Iterator[tuple[str, Binder]]:
                 yield name, statement
 
 
+#: Scopes that are remembered: long-running programs (an editor's server) parse the same file again and again.
+_MOST_SCOPES = 6_000
+
 _BOUND: dict[int, tuple[ir.FunctionDef | ir.ClassDef, dict[str, tuple[Binder, ...]]]] = {}
 
 
@@ -93,5 +96,7 @@ def bound_names(scope: ir.FunctionDef | ir.ClassDef) -> dict[str, tuple[Binder, 
     for name, binder in binders(scope.body):
         found.setdefault(name, []).append(binder)
     result = {name: tuple(statements) for name, statements in found.items()}
+    if len(_BOUND) >= _MOST_SCOPES:
+        del _BOUND[next(iter(_BOUND))]
     _BOUND[id(scope)] = (scope, result)
     return result

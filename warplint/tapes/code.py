@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from warplint.tapes.frames import Frame, Signal
+from warplint.tapes.memo import most
 from warplint.tapes.values import Value
 
 if TYPE_CHECKING:
@@ -25,9 +26,6 @@ Step = Callable[["Machine", Frame], Signal]
 Bind = Callable[["Machine", Value, Frame], None]
 
 _Made = TypeVar("_Made")
-
-# Long-running programs (an editor's server) parse the same file again and again; old trees must go.
-_MAX_ENTRIES = 50_000
 
 
 class Makers(Generic[_Made]):
@@ -50,7 +48,7 @@ class Makers(Generic[_Made]):
         known = self._known.get(id(node))
         if known is not None and known[0] is node and (known[1] is path or known[1] == path):
             return known[2]
-        if len(self._known) >= _MAX_ENTRIES:
+        if len(self._known) >= most():
             self._known.clear()
         made = self.make(node, path)
         self._known[id(node)] = (node, path, made)

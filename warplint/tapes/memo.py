@@ -20,6 +20,11 @@ def keep_at_most(entries: int) -> None:
     _most = entries
 
 
+def most() -> int:
+    """How many results may be kept."""
+    return _most
+
+
 class Memo(Generic[_Key, _Result]):
     """A function of one object that is called once for each; objects are told apart by identity."""
 
