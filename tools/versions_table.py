@@ -18,6 +18,8 @@ from versions_together import MISSING
 from warplint.catalogue.rule import Rule
 
 _MARK = re.compile(r"# (todo-expect|expect|wrong|ok): (WP\d{3}(?:, WP\d{3})*)")
+#: A rule that only older versions have a defect for, at a place in a kernel that is marked for another one.
+_DATED = re.compile(r"# before (1\.\d+): (WP\d{3})")
 #: What counts: whether a gradient (or a compiler) was seen to be what the rule says.
 _DECIDED = ("wrong", "right", "accepted", "refused", "missing")
 #: So many reasons are kept of a cell.
@@ -26,6 +28,22 @@ _REASONS = 2
 #: Rules that say what the compiler refuses, and what its verdict on a kernel with such a mark is to them.
 COMPILED = ("WP701", "WP705", "WP706")
 _REFUSED = {"refused": "wrong", "accepted": "right", "crash": "crash"}
+
+
+@dataclass(frozen=True)
+class Marks:
+    """The ids of the rules that a kernel is wrong for by its marks, those it is right for, and those that it is wrong
+    for with older versions of Warp."""
+
+    expected: set[str]
+    allowed: set[str]
+    dated: set[str]
+
+    def explained_without(self, rule: str, concerned: frozenset[str]) -> bool:
+        """Whether a wrong gradient says nothing of ``rule``: it is none of the rules that concern that version of Warp,
+        and another mark is of one."""
+        return rule not in concerned and bool((self.expected | self.dated) & concerned)
+
 
 Results = Mapping[str, Mapping[str, Kept]]
 
@@ -52,6 +70,9 @@ def table(
     rules = tuple(rules)
     marks = dict(_marked(fixtures))
     compiled = list(_compiled(contracts))
+    concerned = {
+        version: frozenset(rule.id for rule in rules if rule.concerns(patch)) for version, patch in VERSIONS.items()
+    }
     measured = {version: parts["examples"].rows for version, parts in results.items()}
     found: dict[str, Any] = {}
     for rule in rules:
@@ -61,7 +82,7 @@ def table(
             rows = [
                 *_of_examples(rule, parts, measured),
                 *_of_experiments(rule, parts, questions),
-                *_of_fixtures(rule, parts, marks),
+                *_of_fixtures(rule, concerned[version], parts, marks),
                 *_of_contracts(rule, parts, compiled),
             ]
             found[rule.id][version] = _cell_data(rule, rows)
@@ -87,8 +108,8 @@ def _taken(rows: Mapping[str, Mapping[str, Any]], contracts: Path) -> list[str]:
         f"{path.stem}.{name}"
         for path in sorted(contracts.glob("*.py"))
         for text in [path.read_text(encoding="utf-8")]
-        for name, (expected, _) in _marks(text)
-        if expected & set(COMPILED) and rows.get(contract(text, name), {}).get("outcome") == "accepted"
+        for name, marks in _marks(text)
+        if marks.expected & set(COMPILED) and rows.get(contract(text, name), {}).get("outcome") == "accepted"
     ]
 
 
@@ -156,27 +177,29 @@ def _of_experiments(rule: Rule, parts: Mapping[str, Kept], questions: Mapping[st
 
 
 def _of_fixtures(
-    rule: Rule, parts: Mapping[str, Kept], marks: Mapping[str, tuple[set[str], set[str]]]
+    rule: Rule, concerned: frozenset[str], parts: Mapping[str, Kept], marks: Mapping[str, Marks]
 ) -> Iterator[Row]:
-    for known, (expected, allowed) in marks.items():
+    for known, marked in marks.items():
         row = parts["fixtures"].rows.get(known)
         if row is None:
             continue
         outcome = row.get("special", {}).get(rule.id, row["outcome"])
-        if rule.id in expected:
+        if rule.id in marked.expected:
+            if outcome == "wrong" and marked.explained_without(rule.id, concerned):
+                continue
             yield Row(True, outcome, row.get("detail", ""))
-        elif not expected and rule.id in allowed:
+        elif not marked.expected and rule.id in marked.allowed:
             yield Row(False, outcome, row.get("detail", ""))
 
 
 def _of_contracts(
-    rule: Rule, parts: Mapping[str, Kept], compiled: Iterable[tuple[str, set[str], set[str]]]
+    rule: Rule, parts: Mapping[str, Kept], compiled: Iterable[tuple[str, Marks]]
 ) -> Iterator[Row]:
-    for known, expected, allowed in compiled:
+    for known, marked in compiled:
         row = parts["contracts"].rows.get(known)
-        if row is not None and rule.id in expected and rule.id in COMPILED:
+        if row is not None and rule.id in marked.expected and rule.id in COMPILED:
             yield Row(True, _REFUSED[row["outcome"]], row.get("detail", ""))
-        elif row is not None and rule.id in allowed:
+        elif row is not None and rule.id in marked.allowed:
             yield Row(False, "right" if row["outcome"] == "accepted" else row["outcome"], row.get("detail", ""))
 
 
@@ -204,12 +227,12 @@ def contract(text: str, name: str) -> str:
     return key("contract", "\n".join(line.partition("  #")[0] for line in lines if line.strip()), name)
 
 
-def _compiled(folder: Path) -> Iterator[tuple[str, set[str], set[str]]]:
+def _compiled(folder: Path) -> Iterator[tuple[str, Marks]]:
     """As ``_marked``, for the files of contracts."""
     for path in sorted(folder.glob("*.py")):
         text = path.read_text(encoding="utf-8")
-        for name, (expected, allowed) in _marks(text):
-            yield contract(text, name), expected, allowed
+        for name, marks in _marks(text):
+            yield contract(text, name), marks
 
 
 def names(results: Results) -> dict[str, Any]:
@@ -245,16 +268,15 @@ def _decided(counts: Mapping[str, int]) -> dict[str, int]:
     return {outcome: counts[outcome] for outcome in _DECIDED if counts.get(outcome)}
 
 
-def _marked(fixtures: Path) -> Iterator[tuple[str, tuple[set[str], set[str]]]]:
-    """For every kernel of the fixtures, by its key: the rules that it is marked wrong for, and those it is right
-    for."""
+def _marked(fixtures: Path) -> Iterator[tuple[str, Marks]]:
+    """For every kernel of the fixtures, by its key: its marks."""
     for path in sorted(fixtures.glob("*.py")):
         text = path.read_text(encoding="utf-8")
         for name, marks in _marks(text):
             yield fixture(path.name, text, name), marks
 
 
-def _marks(text: str) -> Iterator[tuple[str, tuple[set[str], set[str]]]]:
+def _marks(text: str) -> Iterator[tuple[str, Marks]]:
     """The same for one file, by name. As in ``tests/label_kernels.py``, the marks in the funcs that a kernel calls are
     its own."""
     lines = text.split("\n")
@@ -266,5 +288,11 @@ def _marks(text: str) -> Iterator[tuple[str, tuple[set[str], set[str]]]]:
             seen |= called
             source += "".join(sources[f] for f in called)
         marks = [(kind, rule) for kind, rules in _MARK.findall(source) for rule in rules.split(", ")]
-        expected = {rule for kind, rule in marks if kind != "ok"}
-        yield name, (expected, {rule for kind, rule in marks if kind == "ok"})
+        yield (
+            name,
+            Marks(
+                {rule for kind, rule in marks if kind != "ok"},
+                {rule for kind, rule in marks if kind == "ok"},
+                {rule for _, rule in _DATED.findall(source)},
+            ),
+        )

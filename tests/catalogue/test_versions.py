@@ -12,7 +12,7 @@ import pytest
 from versions_experiments import QUESTIONS
 from versions_page import page
 from versions_running import VERSIONS
-from versions_table import answered, verdict
+from versions_table import Marks, answered, verdict
 
 from warplint.catalogue.loading import load_catalogue
 from warplint.catalogue.rule import Rule
@@ -52,6 +52,14 @@ def test_a_range_that_the_table_contradicts_is_told() -> None:
     assert contradictions(narrow, _verdicts(narrow)) == ["1.5", "1.16"]
     assert contradictions(by_id["WP206"], {"1.8": "right"}) == ["1.8"]
     assert contradictions(by_id["WP206"], {"1.19": "mixed"}) == ["1.19"]
+
+
+def test_a_wrong_gradient_is_charged_to_the_rules_that_concern_a_version() -> None:
+    marks = Marks({"WP102", "WP104"}, set(), {"WP413"})
+    assert marks.explained_without("WP102", frozenset({"WP104"}))
+    assert marks.explained_without("WP102", frozenset({"WP413"}))
+    assert not marks.explained_without("WP102", frozenset({"WP101"}))  # nothing else is the cause
+    assert not marks.explained_without("WP104", frozenset({"WP104", "WP413"}))  # it may be the cause
 
 
 def test_every_rule_has_a_verdict_for_every_version_or_a_reason() -> None:

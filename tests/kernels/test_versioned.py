@@ -15,6 +15,7 @@ from warplint.catalogue.matching import Matcher
 from warplint.kernels.names import lacking, parsed
 from warplint.source.project import Module, Project
 
+KERNELS = Path(__file__).parent.parent / "fixtures" / "kernels"
 RULES = ("WP312", "WP313", "WP314", "WP315", "WP413")
 VERSIONS = ("1.5", "1.11", "1.12", "1.13", "1.14", "1.15", "1.16", "1.17", "1.18", "1.19")
 
@@ -35,6 +36,31 @@ def test_findings_are_those_of_the_version(project: Project, version: str) -> No
     expected = {(number, rule) for number, rule, since, until in marks if since <= parsed(version) < until}
     assert {(finding.location.span.line, finding.rule) for finding in found} == expected
     assert all(re.search(r"before Warp 1\.|Warp 1\.11", finding.message) for finding in found)
+
+
+@pytest.mark.parametrize("version", ["1.5", "1.11", "1.12", "1.13", "1.19"])
+def test_marks_for_older_versions_in_other_kernels_are_found(project: Project, version: str) -> None:
+    project.warp_version = lambda path: parsed(version)  # type: ignore[misc]
+    matcher = Matcher(load_catalogue()[0].rules, f"{version}.0")
+    seen = 0
+    for path in sorted(KERNELS.glob("*.py")):
+        marks = {
+            (number, rule): parsed(until)
+            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+            for until, rule in re.findall(r"# before (1\.\d+): (WP\d+)", line)
+        }
+        if not marks:
+            continue
+        seen += 1
+        module = project.load(path)
+        assert isinstance(module, Module)
+        rules = frozenset(rule for _, rule in marks)
+        found = matcher.findings(list(kernels.analyse(project, module)), rules)
+        places = {(finding.location.span.line, finding.rule) for finding in found}
+        assert {mark: mark in places for mark in marks} == {
+            mark: parsed(version) < until for mark, until in marks.items()
+        }
+    assert seen
 
 
 @pytest.mark.parametrize(
