@@ -192,9 +192,7 @@ def _of_fixtures(
             yield Row(False, outcome, row.get("detail", ""))
 
 
-def _of_contracts(
-    rule: Rule, parts: Mapping[str, Kept], compiled: Iterable[tuple[str, Marks]]
-) -> Iterator[Row]:
+def _of_contracts(rule: Rule, parts: Mapping[str, Kept], compiled: Iterable[tuple[str, Marks]]) -> Iterator[Row]:
     for known, marked in compiled:
         row = parts["contracts"].rows.get(known)
         if row is not None and rule.id in marked.expected and rule.id in COMPILED:
