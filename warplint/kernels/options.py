@@ -277,7 +277,7 @@ class Decorations:
 
     def _imported(self, module: Module) -> dict[str, object]:
         """The global settings that are made by what a module imports, so before its own kernels are defined."""
-        modules = list(self._project.modules())
+        modules = self._project.modules()
         if len(modules) > _FEW:  # all are loaded, and few of them lead to one that sets anything
             if self._leading is None or self._leading[0] != len(modules):
                 self._leading = (len(modules), self._lead_to_setters(modules))
@@ -305,12 +305,18 @@ class Decorations:
         """
         left = [module for module in modules if _sets(module)]
         found: set[Module] = set()
+        imports = {
+            module: "".join(module.region_text(region) for region in module.regions if region.kind == "import")
+            for module in modules
+        }
         while left:
             target = left.pop()
             name = target.name.rpartition(".")[2] or target.path.stem
             inside = target.path.parent if target.is_package else None
             for other in modules:
-                if other in found or not (name in other.text or (inside is not None and inside in other.path.parents)):
+                if other in found or not (
+                    name in imports[other] or (inside is not None and inside in other.path.parents)
+                ):
                     continue
                 if target in self._imports(other):
                     found.add(other)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import builtins
 import itertools
 import math
+import os
 import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Final, TypeAlias, Union
+from typing import Final, TypeAlias, TypeVar, Union
 
 from warplint.ir import syntax as ir
 from warplint.ir.facts import Problem
@@ -35,6 +36,8 @@ __all__ = [
     "Value",
     "blocks",
 ]
+
+_Item = TypeVar("_Item")
 
 #: Turns the text of a region, whose first line has the given number, into statements.
 #: Raises SyntaxError for text that does not parse and RecursionError for code that is nested too deeply.
@@ -137,6 +140,9 @@ class Project:
         self._precise = precise
         self._roots = roots
         self._modules: dict[Path, Module | Problem] = {}
+        # All of them, and those that could be read, as of when they were last asked for.
+        self._all: tuple[Module | Problem, ...] = ()
+        self._readable: tuple[Module, ...] = ()
         self._found: dict[tuple[str, Path], Path | None] = {}
         self._package_roots: dict[Path, Path] = {}
         self._members: dict[tuple[Module, str], Resolved] = {}
@@ -246,7 +252,7 @@ class Project:
             found = self._load(path, data, before)
         else:
             found = Module(self, path, self._module_name(path), text, regions)
-        self._modules[path] = found
+        self._put(path, found)
         if isinstance(found, Module) and found.unread:
             found.take(before)
         return found
@@ -327,30 +333,36 @@ class Project:
         """Take over what another process learned about a file, instead of loading it."""
         path, contents = outline.path, outline.contents
         if isinstance(contents, Problem):
-            self._modules[path] = contents
+            self._put(path, contents)
         elif contents is not None:
             text, regions, called = contents
             module = Module(self, path, self._module_name(path), text, tuple(Region(*fields) for fields in regions))
             module.called = called
-            self._modules[path] = module
+            self._put(path, module)
 
     def module(self, path: Path) -> Module | None:
         """The module at ``path``, None if it cannot be read."""
         found = self.load(path)
         return found if isinstance(found, Module) else None
 
-    def modules(self) -> Iterator[Module]:
+    def _put(self, path: Path, found: Module | Problem) -> None:
+        self._modules[path] = found
+        self._all = ()
+
+    def modules(self) -> tuple[Module, ...]:
         """The modules read so far."""
-        for module in list(self._modules.values()):
-            if isinstance(module, Module):
-                yield module
+        if len(self._all) != len(self._modules):
+            self._all = tuple(self._modules.values())
+            self._readable = tuple(module for module in self._all if isinstance(module, Module))
+        return self._readable
 
     def inputs(self, since: tuple[int, int, int] = (0, 0, 0)) -> Inputs:
         """What was read and looked for, or only what came after the project had ``seen()`` that much."""
         modules, found, roots = since
-        present = frozenset(itertools.islice(self._modules, modules, None))
-        absent = {root / "__init__.py" for root in itertools.islice(self._package_roots.values(), roots, None)}
-        for (name, root), path in itertools.islice(self._found.items(), found, None):
+        # Most files ask for nothing new, and walking up to what is new would take as long as all there is.
+        present = frozenset(_since(self._modules, modules))
+        absent = {root / "__init__.py" for root in _since(self._package_roots.values(), roots)}
+        for (name, root), path in _since(self._found.items(), found):
             for candidate in _candidates(root, name):
                 if candidate == path:
                     break
@@ -643,13 +655,20 @@ def _assigns_none(binder: Binder) -> bool:
     return isinstance(binder.value, ir.Constant) and binder.value.value is None
 
 
+def _since(items: Collection[_Item], count: int) -> Iterator[_Item]:
+    """What came after so many of ``items``."""
+    return iter(()) if len(items) == count else itertools.islice(items, count, None)
+
+
 def _candidates(root: Path, name: str) -> tuple[Path, Path]:
     base = root.joinpath(*name.split("."))
     return base / "__init__.py", base.with_name(base.name + ".py")
 
 
 def _module_file(root: Path, name: str) -> Path | None:
-    for candidate in _candidates(root, name):
-        if candidate.is_file():
-            return candidate
+    # As ``_candidates``; a path object for each of the many files that are not there would take long.
+    base = os.path.join(root, *name.split("."))
+    for candidate in (os.path.join(base, "__init__.py"), base + ".py"):
+        if os.path.isfile(candidate):
+            return Path(candidate)
     return None

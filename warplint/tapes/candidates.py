@@ -115,7 +115,7 @@ def _imported_openers(module: Module) -> frozenset[str]:
     project = module.project
     found: set[str] = set()
     known = _outer_names(project)
-    few = len(list(project.modules())) <= _FEW
+    few = len(project.modules()) <= _FEW
     for region in module.regions:
         if region.kind != "import":
             continue
@@ -156,7 +156,7 @@ def _load_bases(project: Project, module: Module) -> None:
 def asked_for(module: Module) -> tuple[object, ...]:
     """What decides which code of ``module`` is run, besides the texts of the modules that it can import: names found
     all over the project, and whether imports are followed for them."""
-    few = len(list(module.project.modules())) <= _FEW
+    few = len(module.project.modules()) <= _FEW
     return few, sorted(openers(module)), sorted(_derived(module)), sorted(_outer_names(module.project)) if few else ()
 
 
@@ -197,7 +197,7 @@ _HEIRS: WeakKeyDictionary[Project, tuple[int, dict[Module, set[str]]]] = WeakKey
 def _heirs(project: Project) -> dict[Module, set[str]]:
     """The classes of each module that seem to inherit from one that opens tapes: by name, whatever the name stands
     for. More than are so do no harm, since each is looked at before it is run."""
-    modules = list(project.modules())
+    modules = project.modules()
     known = _HEIRS.get(project)
     if known is None or known[0] != len(modules):
         new = {
@@ -229,7 +229,7 @@ _PROJECTS: WeakKeyDictionary[Project, tuple[int, frozenset[str]]] = WeakKeyDicti
 
 def _outer_names(project: Project) -> frozenset[str]:
     """The names that other modules may import to get at tapes: of definitions and of modules."""
-    modules = list(project.modules())
+    modules = project.modules()
     known = _PROJECTS.get(project)
     if known is None or known[0] != len(modules):
         found: set[str] = set()
