@@ -22,7 +22,7 @@ FAMILY_MEANINGS = {
     "miscounted-adjoint": "a gradient is counted twice, for half of the time, or not at all",
     "non-finite-adjoint": "the gradient is NaN or infinite where the function is not",
     "custom-adjoint": "an adjoint or a replay that somebody wrote does not fit its function",
-    "contract": "rules of your own",
+    "contract": "code that Warp refuses, or takes for something else than it says",
 }
 _FIX_SAFETIES = {
     "safe": "does not change what the program computes",
