@@ -2,17 +2,68 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from warplint.kernels.trace import Component, Operation, Trace
 
 
 def member(trace: Trace, field: Operation) -> int:
-    """The value that was assigned to a struct's member, or a struct in which no other member was set since."""
+    """The value that was assigned to a struct's member, or a struct in which no other member was set since.
+
+    Loops that set other members alone are passed by: they leave this one as it was, in the reverse sweep as well.
+    """
     operation = trace.operations[field.operands[0]]
-    while operation.name in ("setfield", "copy"):
+    while True:
         if operation.name == "setfield" and operation.detail == field.detail:
             return operation.operands[1]
-        operation = trace.operations[operation.operands[0]]
-    return operation.index
+        if operation.name in ("setfield", "copy"):
+            operation = trace.operations[operation.operands[0]]
+            continue
+        first = head(trace, operation)
+        if first is None or not leaves_alone(trace, first, operation, lambda store: _sets(store, field)):
+            return operation.index
+        operation = trace.operations[first.operands[0]]
+
+
+def _sets(store: Operation, field: Operation) -> bool:
+    return store.name != "setfield" or store.detail == field.detail
+
+
+def head(trace: Trace, operation: Operation) -> Operation | None:
+    """The head of the dynamic loop that carries the composite which an operation is inside or after that loop."""
+    if operation.name not in ("loop", "exit"):
+        return None
+    found = operation if operation.name == "loop" else trace.operations[operation.operands[0]]
+    if found.name != "loop" or found.detail != operation.detail or len(found.operands) < 2:
+        return None
+    return found
+
+
+def leaves_alone(trace: Trace, head: Operation, leaving: Operation, touches: Callable[[Operation], bool]) -> bool:
+    """Whether none of the stores of a loop ``touches`` the part of a composite that is asked for.
+
+    ``leaving``: the head, or what the composite is after the loop.
+    """
+    loop = head.detail
+    assert isinstance(loop, int)
+    seen = {head.index}
+    stack = [*head.operands[1:], *(leaving.operands if leaving.name == "exit" else ())]
+    while stack:
+        operation = trace.operations[stack.pop()]
+        if operation.index in seen or not trace.inside(operation.frame, loop):
+            continue
+        seen.add(operation.index)
+        if operation.name in ("insert", "insert_add", "setfield"):
+            if touches(operation):
+                return False
+            stack.append(operation.operands[0])
+        elif operation.name == "phi":
+            stack.extend(operation.operands[1:])
+        elif operation.name in ("copy", "exit", "loop"):
+            stack.extend(operation.operands)
+        else:
+            return False
+    return True
 
 
 def overlap(stored: Component, asked: Component) -> str:

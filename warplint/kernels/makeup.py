@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from math import prod
 
 from warplint.kernels.invariance import Invariance
-from warplint.kernels.layout import bounds, flat, integer, member, overlap
+from warplint.kernels.layout import bounds, flat, head, integer, leaves_alone, member, overlap
 from warplint.kernels.trace import Component, Insert, Operation, Trace
 
 #: A number that is not known: that of a value, -1 for zero, and a constant added to it.
@@ -82,11 +82,17 @@ class Makeup:
         if operation.name == "field":
             held = member(self._trace, operation)
             return None if self._trace.operations[held].type.kind == "struct" else held
-        if operation.name in ("loop", "exit"):
-            head = self._head(operation)
-            if head is not None and self._leaves_alone(head, operation, component):
-                return head.operands[0]
+        first = head(self._trace, operation)
+        if first is not None:
+            loop = first.detail
+            assert isinstance(loop, int)
+            if leaves_alone(self._trace, first, operation, lambda store: not self._leaves(store, component, loop)):
+                return first.operands[0]
         return None
+
+    def _leaves(self, store: Operation, component: Component, loop: int) -> bool:
+        """Whether what a store in a loop writes is certainly apart from the component."""
+        return isinstance(store.detail, Insert) and self._apart(store.detail.component, component, loop)
 
     def _stored(self, operation: Operation, component: Component, found: dict[int, None]) -> bool:
         """Adds what a store puts into a component; whether there is nothing else in it."""
@@ -100,41 +106,6 @@ class Makeup:
             found.update(dict.fromkeys(operation.operands[1:-1]))
         covers = insert.component == component[: len(insert.component)]
         return relation == "same" and covers and operation.name == "insert"
-
-    def _head(self, operation: Operation) -> Operation | None:
-        """The head of the dynamic loop that carries the composite."""
-        head = operation if operation.name == "loop" else self._trace.operations[operation.operands[0]]
-        if head.name != "loop" or head.detail != operation.detail or len(head.operands) < 2:
-            return None
-        return head
-
-    def _leaves_alone(self, head: Operation, leaving: Operation, component: Component) -> bool:
-        """Whether what a loop stores in (other) iterations is certainly apart from the component.
-
-        ``leaving``: the head, or what the composite is after the loop.
-        """
-        loop = head.detail
-        assert isinstance(loop, int)
-        seen = {head.index}
-        stack = [*head.operands[1:], *(leaving.operands if leaving.name == "exit" else ())]
-        while stack:
-            operation = self._trace.operations[stack.pop()]
-            if operation.index in seen or not self._trace.inside(operation.frame, loop):
-                continue
-            seen.add(operation.index)
-            if operation.name in ("insert", "insert_add"):
-                insert = operation.detail
-                assert isinstance(insert, Insert)
-                if not self._apart(insert.component, component, loop):
-                    return False
-                stack.append(operation.operands[0])
-            elif operation.name == "phi":
-                stack.extend(operation.operands[1:])
-            elif operation.name in ("copy", "exit", "loop"):
-                stack.extend(operation.operands)
-            else:
-                return False
-        return True
 
     def _apart(self, stored: Component, asked: Component, loop: int) -> bool:
         """Whether a store in any other iteration of a loop is certainly apart from a component in this one."""
