@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from warplint.ir.effects import Path
 from warplint.kernels import builtins
 from warplint.kernels.invariance import Invariance
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.makeup import Makeup
+from warplint.kernels.summary import RESULT
 from warplint.kernels.trace import SCRATCH, Jump, Operation, Trace
 from warplint.kernels.zeros import zeros
 from warplint.records import dataclass
@@ -124,9 +126,9 @@ def _forward(
                 else:
                     found = bool(varied[operation.operands[0]])
             else:
-                found = any(varied[operation.operands[position]] for position in edges[index]) and differentiable(
-                    operation.type
-                )
+                found = any(varied[operation.operands[position]] for position in edges[index])
+                found = found or (name == "call" and _from_structs(knowledge, trace, operation, constant))
+                found = found and differentiable(operation.type)
                 if found and name == "extract":
                     found = any(varied[part] for part in makeup.of(operation))
             if found:
@@ -143,6 +145,36 @@ def _may_vary(operation: Operation, edges: list[tuple[int, ...]]) -> bool:
     if name == "unknown":
         return operation.detail == SCRATCH
     return bool(edges[operation.index]) or name == "parameter" or name in _SINKS or operation.type.kind == "array"
+
+
+def _from_structs(knowledge: Knowledge, trace: Trace, operation: Operation, constant: Collection[int]) -> bool:
+    """Whether what a func returns depends on elements of arrays that are in the structs which it is given.
+
+    Such a struct is an input for that, even where its own numbers are none.
+    """
+    assert isinstance(operation.detail, Definition)
+    if all(trace.operations[operand].type.kind != "struct" for operand in operation.operands):
+        return False
+    summary = knowledge.summarise(operation.detail)
+    if summary is None:
+        return False
+    names = [parameter.name for parameter in getattr(operation.detail.node, "parameters", ())]
+    places = dict(zip(names, operation.operands, strict=False))
+    without = _constant_paths(knowledge, trace) if constant else frozenset()
+    for source, target in summary.flows:
+        if target == RESULT and len(source) > 1 and source[0] in places:
+            root, fields = trace.root(places[source[0]])
+            parameter = trace.operations[root]
+            known = parameter.name == "parameter" and root not in constant
+            if known and (str(parameter.detail), *fields, *source[1:]) not in without:
+                return True
+    return False
+
+
+def _constant_paths(knowledge: Knowledge, trace: Trace) -> frozenset[Path]:
+    """The arrays that no tape passes with a gradient, by their paths."""
+    use = knowledge.uses.get((trace.definition.module.path, trace.definition.qualname))
+    return frozenset() if use is None else frozenset(use.constant)
 
 
 def without_gradient(knowledge: Knowledge, trace: Trace) -> frozenset[int]:

@@ -335,24 +335,13 @@ class _Summariser:
         summary = self.knowledge.summarise(operation.detail)
         if summary is None:
             return 0
-        names = [parameter.name for parameter in getattr(operation.detail.node, "parameters", ())]
-        places = dict(zip(names, operation.operands, strict=False))
+        places = self._places(operation)
 
         def outer(path: Path) -> Path | None:
-            operand = places.get(path[0])
-            if operand is None:
-                return None
-            base = self.path(operand)
-            return None if base is None else (*base, *path[1:])
+            return self._outer(places, path)
 
         def mask(path: Path) -> int:
-            operand = places.get(path[0])
-            if operand is None:
-                return 0
-            if len(path) > 1 or self.trace.operations[operand].type.kind == "array":
-                there = outer(path)
-                return self.paths.bit(there) if there is not None else self.flows[self.trace.root(operand)[0]]
-            return self.flows[operand]
+            return self._mask(places, path)
 
         for effect in summary.effects:
             there = outer(effect.path)
@@ -387,6 +376,27 @@ class _Summariser:
                     self.stored[there] = self.stored.get(there, 0) | mask(source)
         return flows
 
+    def _places(self, operation: Operation) -> dict[str, int]:
+        """The operands of a call by the names of the func's parameters."""
+        names = [parameter.name for parameter in getattr(operation.detail.node, "parameters", ())]  # type: ignore[attr-defined]
+        return dict(zip(names, operation.operands, strict=False))
+
+    def _outer(self, places: dict[str, int], path: Path) -> Path | None:
+        """The path here of what is ``path`` in a called func; None for what is none of the own parameters."""
+        operand = places.get(path[0])
+        base = None if operand is None else self.path(operand)
+        return None if base is None else (*base, *path[1:])
+
+    def _mask(self, places: dict[str, int], path: Path) -> int:
+        """What flows into ``path`` of a called func."""
+        operand = places.get(path[0])
+        if operand is None:
+            return 0
+        if self._is_array(operand, path):
+            there = self._outer(places, path)
+            return self.paths.bit(there) if there is not None else self.flows[self.trace.root(operand)[0]]
+        return self.flows[operand]
+
     # --- what adjoints read ---
 
     def _needs(self, index: int) -> None:
@@ -396,7 +406,10 @@ class _Summariser:
             if self.active.varied[operands[-1]]:
                 self._wanted(operands[1:-1], self.flows[operands[-1]])
             return
-        if not self.active.useful[index] and operation.name != "call":
+        if operation.name == "call":
+            self._needs_of_call(index)
+            return
+        if not self.active.useful[index]:
             return
         for position in activity.receives(self.knowledge, operation):
             operand = operands[position]
@@ -406,10 +419,31 @@ class _Summariser:
             wanted = [operands[at] for at in activity.needs(self.knowledge, operation, position)]
             self._wanted(tuple(wanted), mask)
 
+    def _needs_of_call(self, index: int) -> None:
+        """What the adjoint of a func reads, array by array of the structs that it is given."""
+        operation = self.trace.operations[index]
+        assert isinstance(operation.detail, Definition)
+        summary = self.knowledge.summarise(operation.detail)
+        places = self._places(operation)
+        for source, path in sorted(summary.wanted) if summary is not None else ():
+            given, operand = places.get(source[0]), places.get(path[0])
+            if given is None or operand is None or (len(source) == 1 and not self.active.varied[given]):
+                continue
+            there = self._outer(places, path) if self._is_array(operand, path) else None
+            depends = self.depends[operand] if there is None else self.paths.bit(there)
+            self._want((operand,), depends, self._mask(places, source))
+
+    def _is_array(self, operand: int, path: Path) -> bool:
+        """Whether ``path`` of a func's parameter is an array: the paths to what structs hold are all of arrays."""
+        return len(path) > 1 or self.trace.operations[operand].type.kind == "array"
+
     def _wanted(self, values: tuple[int, ...], mask: int) -> None:
         depends = 0
         for value in values:
             depends |= self.depends[value]
+        self._want(values, depends, mask)
+
+    def _want(self, values: tuple[int, ...], depends: int, mask: int) -> None:
         if not depends:
             return
         self.wanted.update(values)

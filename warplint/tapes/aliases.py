@@ -104,7 +104,8 @@ def _holders(instances: Iterable[Instance]) -> dict[int, int]:
         seen.add(id(value))
         inner: Iterable[Value] = ()
         if isinstance(value, Instance):
-            inner = () if value.is_struct else value.attributes.values()
+            held = () if value.contents is None else (value.contents,)
+            inner = () if value.is_struct else (*value.attributes.values(), *held)
         elif isinstance(value, DictValue):
             inner = value.entries.values()
         elif isinstance(value, ListValue):

@@ -146,8 +146,9 @@ def _like(machine: Machine, source: str, allocator: Allocator, given: dict[str, 
         flag, undecided = _flag(machine, given, inherited=original.requires_grad)
     else:
         flag, undecided = original.requires_grad, original.flag
+    values = _element(given.get("value")) if source == "full_like" else None
     array = machine.recorder.new_array(
-        site, source, original.dtype, original.shape, flag, like=original, flag=undecided
+        site, source, original.dtype, original.shape, flag, like=original, values=values, flag=undecided
     )
     array.storage.device = _device(given, original)
     array.storage.retains = given.get("retain_grad") is True

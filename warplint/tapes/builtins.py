@@ -231,6 +231,8 @@ def _tuple(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value]
 def make_dict(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value]) -> Value:
     """``dict(...)``."""
     result = DictValue()
+    if args and isinstance(args[0], Instance) and args[0].contents is not None:
+        args = (args[0].contents, *args[1:])
     if args and isinstance(args[0], DictValue):
         result.entries.update(args[0].entries)
         result.open = args[0].open

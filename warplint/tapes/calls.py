@@ -17,6 +17,7 @@ from warplint.tapes import (
     contexts,
     functional,
     hostdata,
+    inheriting,
     launches,
     members,
     model,
@@ -177,11 +178,28 @@ def _define_class(
         cls.kind = "enum"
     elif cls.kind == "plain" and any(isinstance(base, ClassValue) and base.kind == "dataclass" for base in bases):
         cls.kind = "dataclass"
+    _tell_base(machine, cls, node, frame)
     result: Value = cls
     for maker, decorator in reversed(marks):
         made = _decorated(machine, maker, decorator, result, frame)
         result = result if isinstance(made, Unknown) else made
     return result
+
+
+def _tell_base(machine: Machine, cls: ClassValue, node: ir.ClassDef, frame: Frame) -> None:
+    """A class that is made is given to the ``__init_subclass__`` of the class that it derives from."""
+    for base in cls.lineage()[1:]:
+        found = members.class_member(machine, base, "__init_subclass__")
+        if found is not None:
+            if isinstance(found[1], FunctionValue) and machine.may_enter(found[1].definition):
+                site = machine.location(node, frame)
+                keywords = {
+                    keyword.name: machine.evaluate(keyword.value, frame)
+                    for keyword in node.keywords
+                    if keyword.name is not None and keyword.name != "metaclass"
+                }
+                call_function(machine, found[1], (cls,), keywords, site, bound=True)
+            return
 
 
 def _yields(function: ir.FunctionDef | ir.ClassDef) -> bool:
@@ -418,6 +436,8 @@ def construct(
     else:
         instance = Instance(cls)
         machine.instances.append(instance)
+    if cls.kind == "plain" and cls.external_bases:
+        instance.contents = inheriting.new_contents(cls)
     if cls.kind == "struct":
         for field in _fields(cls):
             instance.attributes[field.target.id] = None  # type: ignore[union-attr]
@@ -427,6 +447,8 @@ def construct(
         call_function(machine, found[1], (instance, *args), keywords, site, bound=True)
     elif cls.kind in ("dataclass", "namedtuple"):
         _fill_fields(machine, instance, args, keywords, site)
+    elif instance.contents is not None:
+        inheriting.fill(machine, instance, args, keywords, site)
     elif args or keywords:
         escape(machine, args, keywords, cls.definition.node.name, site)
     return instance
@@ -564,6 +586,8 @@ def reachable_arrays(values: tuple[Value, ...], limit: int = 400) -> list[ArrayV
             stack.extend(value.entries.values())
         elif isinstance(value, Instance):
             stack.extend(value.attributes.values())
+            if value.contents is not None:
+                stack.append(value.contents)
         elif isinstance(value, BoundMethod):
             stack.append(value.receiver)
         else:

@@ -9,6 +9,7 @@ from warplint.tapes import iteration, sequences, texts
 from warplint.tapes.values import (
     ArrayValue,
     DictValue,
+    Instance,
     ListValue,
     Method,
     TapeValue,
@@ -163,11 +164,19 @@ def _dict_method(
     if name == "keys":
         return ListValue(list(owner.entries), owner.open)
     if name == "update":
+        if isinstance(first, Instance):
+            first = first.contents
         if isinstance(first, DictValue):
             owner.entries.update(first.entries)
             owner.open = owner.open or first.open
-        elif first is not None:
-            owner.open = True
+        elif args:
+            pairs = sequences.elements(machine, first)
+            owner.open = owner.open or pairs is None
+            for pair in pairs or ():
+                if isinstance(pair, tuple) and len(pair) == 2 and is_key(pair[0]):
+                    owner.entries[pair[0]] = pair[1]
+                else:
+                    owner.open = True
         owner.entries.update(keywords)
         return None
     if name == "clear":

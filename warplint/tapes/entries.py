@@ -9,7 +9,7 @@ from warplint.ir import syntax as ir
 from warplint.ir.spans import Location, Span
 from warplint.records import dataclass
 from warplint.source.project import Definition, Module, Project
-from warplint.tapes import calls, hostdata, members, tapes
+from warplint.tapes import calls, hostdata, members, tables, tapes
 from warplint.tapes.candidates import candidates, openers, opens_tapes
 from warplint.tapes.frames import HostError, OutOfBudget
 from warplint.tapes.machine import Effects, Machine
@@ -151,12 +151,13 @@ def _script(module: Module, starts: list[Definition]) -> Entry:
 
 def _run_module(machine: Machine, module: Module, name: str) -> None:
     """Run what stands at the top level of a file; definitions and imports are read when they are asked for."""
+    machine.started = module
     frame = machine.globals(module)
     frame.names["__name__"] = name
     machine.recorder.starts(_place(module))
     machine.recorder.enter("<module>", _place(module))
     for region in module.regions:
-        if region.kind in ("assign", "other") or machine.registers(module, region):
+        if region.kind in ("assign", "other") or tables.registers(machine.project, module, region):
             machine.execute(module.read(region), frame)
 
 

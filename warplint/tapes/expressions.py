@@ -182,7 +182,10 @@ def _call_with_spread(node: ir.Call, path: Path) -> Code:
             given = value(machine, frame)
             if name is not None:
                 keywords[name] = given
-            elif isinstance(given, DictValue):
+                continue
+            if isinstance(given, Instance) and given.contents is not None:
+                given = given.contents
+            if isinstance(given, DictValue):
                 keywords.update({key: item for key, item in given.entries.items() if isinstance(key, str)})
                 if given.open:
                     keywords["**"] = given
@@ -352,6 +355,8 @@ def _dict(node: ir.Dict, path: Path) -> Code:
         for key_code, value_code in entries:
             value = value_code(machine, frame)
             if key_code is None:
+                if isinstance(value, Instance) and value.contents is not None:
+                    value = value.contents
                 if isinstance(value, DictValue):
                     result.entries.update(value.entries)
                     result.open = result.open or value.open

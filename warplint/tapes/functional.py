@@ -124,6 +124,9 @@ def shallow_copy(machine: Machine, args: Args, keywords: Keywords, site: Locatio
         return DictValue(dict(value.entries), value.open, factory=value.factory)
     if isinstance(value, Instance) and not value.is_struct and not _copies_itself(machine, value, "__copy__"):
         made = Instance(value.cls, dict(value.attributes))
+        if value.contents is not None:
+            copied = shallow_copy(machine, (value.contents,), {}, site)
+            made.contents = copied if isinstance(copied, (ListValue, DictValue)) else None
         machine.instances.append(made)
         return made
     return value if isinstance(value, (int, float, str, bytes, tuple)) or value is None else Unknown("copy")
@@ -154,6 +157,8 @@ def _deep(machine: Machine, value: Value, made: dict[int, Value]) -> Value:
         made[id(value)] = instance
         machine.instances.append(instance)
         instance.attributes.update({name: _deep(machine, item, made) for name, item in value.attributes.items()})
+        contents = None if value.contents is None else _deep(machine, value.contents, made)
+        instance.contents = contents if isinstance(contents, (ListValue, DictValue)) else None
         return instance
     if isinstance(value, (int, float, str, bytes)) or value is None:
         return value

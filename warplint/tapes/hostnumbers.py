@@ -16,7 +16,10 @@ _SMOOTH_RESULTS = frozenset(
     (
         *("item", "list", "tolist", "copy", "astype", "reshape", "flatten", "ravel", "squeeze", "array", "asarray"),
         *("sum", "mean", "average", "dot", "linalg.norm", "sqrt", "square", "exp", "log", "tanh", "sin", "cos"),
-        *("float32", "float64", "minimum", "maximum", "clip", "abs", "absolute", "min", "max"),
+        *("float32", "float64", "minimum", "maximum", "clip", "abs", "absolute", "min", "max", "median"),
+        *("var", "std", "prod", "cumsum", "log1p", "expm1", "log2", "log10", "tan", "arctan", "arctan2", "hypot"),
+        *("add", "subtract", "multiply", "divide", "true_divide", "power", "negative", "reciprocal", "cbrt"),
+        *("inner", "vdot", "matmul", "outer", "cross", "trace", "linalg.det", "linalg.inv", "linalg.solve"),
     )
 )
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from warplint.ir.spans import Location
-from warplint.tapes import operators, sequences
-from warplint.tapes.values import ListValue, Unknown, Value
+from warplint.tapes import members, operators, sequences
+from warplint.tapes.values import BoundMethod, FunctionValue, Instance, ListValue, Unknown, Value
 
 if TYPE_CHECKING:
     from warplint.tapes.machine import Machine
@@ -40,6 +40,10 @@ def iterator(machine: Machine, args: Args, keywords: Keywords, site: Location) -
 def following(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
     """``next(iterator, default)``."""
     value = args[0] if args else None
+    if isinstance(value, Instance):
+        found = members.class_member(machine, value.cls, "__next__")
+        if found is not None and isinstance(found[1], FunctionValue):
+            return machine.call(BoundMethod(found[1], value), (), {}, site)
     if isinstance(value, ListValue):
         if value.items:
             first = value.items.pop(0)

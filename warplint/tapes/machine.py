@@ -7,9 +7,8 @@ So a trace is always that of one possible execution, and no two states are ever 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 
 from warplint.ir import syntax as ir
@@ -25,8 +24,7 @@ from warplint.source.project import (
     Resolved,
 )
 from warplint.source.project import Value as Bound
-from warplint.source.regions import Region
-from warplint.tapes import calls, expressions, statements
+from warplint.tapes import calls, expressions, statements, tables
 from warplint.tapes.frames import Frame, HostError, OutOfBudget, Signal
 from warplint.tapes.questions import Questions
 from warplint.tapes.recorder import Recorder
@@ -43,8 +41,6 @@ from warplint.tapes.values import (
 )
 
 Effects = Callable[[Definition], "EffectSummary | None"]
-
-_DECORATOR = re.compile(r"@\s*(\w+)(?:\s*\.\s*(\w+))?")
 
 #: Interpreted calls inside one another; deeper ones give an unknown result.
 MAX_DEPTH = 40
@@ -110,6 +106,10 @@ class Machine:
         self._depths: dict[int, int] = {}
         #: Contexts of torch functions whose backward has not run yet: pairs of class and context.
         self.pending: list[tuple[ClassValue, Value]] = []
+        #: The module whose code is run.
+        self.started: Module | None = None
+        #: Classes whose subclasses have been made, by identity.
+        self.completed: set[int] = set()
 
     # --- steps ---
 
@@ -242,40 +242,8 @@ class Machine:
             value = self.resolved(resolved, name)
         names[name] = value
         if isinstance(value, (DictValue, ListValue)) and isinstance(resolved, Bound):
-            self._complete(resolved.module, name)
+            tables.complete(self, resolved.module, name)
         return names[name]
-
-    def registers(self, module: Module, region: Region) -> bool:
-        """Whether a definition is decorated by a function of the project: making it may do more than bind its name."""
-        if region.kind in ("import", "assign", "other") or not module.text.startswith("@", region.start):
-            return False
-        match = _DECORATOR.match(module.text, region.start)
-        found = self.project.member(module, match[1]) if match is not None else UNKNOWN
-        if isinstance(found, ModuleRef):
-            found = self.project.member(found.module, match[2]) if match is not None and match[2] else UNKNOWN
-        return isinstance(found, Definition) or (isinstance(found, Bound) and not found.scope)
-
-    def _complete(self, module: Module, name: str) -> None:
-        """What an imported module's own code puts into a container at its top level: a table that is filled by
-        statements behind it, or by the decorators of functions and classes."""
-        frame = self.globals(module)
-        if "__name__" in frame.names:
-            return  # its statements are run in order
-        word = re.compile(rf"\b{re.escape(name)}\b")
-        for region in module.regions:
-            if not (region.kind == "other" or self.registers(module, region)):
-                continue
-            text = module.region_text(region)
-            concerned = word.search(text) is not None
-            if not concerned and region.kind != "other":
-                match = _DECORATOR.match(text)
-                maker = self.project.member(module, match[1]) if match is not None else UNKNOWN
-                concerned = isinstance(maker, Definition) and any(
-                    isinstance(inner, ir.Name) and inner.id == name for inner in ir.walk(maker.node)
-                )
-            if concerned:
-                with suppress(HostError):
-                    self.execute(module.read(region), frame)
 
     def resolved(self, found: Resolved, hint: str) -> Value:
         """The value of what the project resolved a name to."""

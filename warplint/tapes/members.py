@@ -102,6 +102,10 @@ def _instance_attribute(machine: Machine, owner: Instance, name: str, site: Loca
         maker = class_member(machine, owner.cls, "__getattr__")
         if maker is not None and isinstance(maker[1], FunctionValue):
             return machine.call(BoundMethod(maker[1], owner), (name,), {}, site)
+    if owner.contents is not None and class_member(machine, owner.cls, name) is None:
+        from warplint.tapes import inheriting
+
+        return inheriting.inherited(machine, owner, name)
     found = _class_attribute(machine, owner.cls, name, owner, site)
     if isinstance(found, Unknown) and class_member(machine, owner.cls, name) is None:
         owner.attributes[name] = found  # the same unknown value each time; a property is asked again
@@ -215,6 +219,10 @@ def _class_attribute(machine: Machine, cls: ClassValue, name: str, receiver: Val
             if name == "apply" and any(base.endswith("autograd.Function") for base in cls.external_bases):
                 return Method(cls, "apply")
         return Unknown(name)
+    if isinstance(found[1], (DictValue, ListValue)):
+        from warplint.tapes import tables
+
+        tables.complete_class(machine, found[0])
     return _bind(machine, found[0], found[1], receiver, name, site)
 
 
@@ -274,6 +282,10 @@ def _super_attribute(machine: Machine, owner: Super, name: str, site: Location) 
             found = class_member(machine, ancestor, name)
             if found is not None:
                 return _bind(machine, found[0], found[1], receiver, name, site)
+    if isinstance(receiver, Instance) and receiver.contents is not None:
+        from warplint.tapes import inheriting
+
+        return inheriting.inherited(machine, receiver, name)
     if name == "__setattr__":
         return Partial(ExternalValue("object.__setattr__"), (receiver,), {})
     if name in ("__init__", "__init_subclass__"):

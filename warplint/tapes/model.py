@@ -162,7 +162,7 @@ def call_unknown_method(
         _read_unknown_gradient(machine, owner, site)
     if name in ("fill", "sort", "put"):
         hostdata.note_change(machine, owner, site)
-    if vocabulary.only_looks(name) or vocabulary.draws(name):
+    if owner.sources or vocabulary.only_looks(name) or vocabulary.draws(name):  # data of an array has numpy's methods
         _look(machine, args, keywords, site)
         result = Unknown(name, (("result", name), owner), owner.sources)
         hostdata.note_mean(machine, name, owner, owner.sources, site)

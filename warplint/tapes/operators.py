@@ -223,7 +223,7 @@ def compare(machine: Machine, operator: str, left: Value, right: Value) -> Value
         question = derived("==", unknown, other)
         return question if operator in ("is", "==") else derived("not", question)
     if operator in ("in", "not in"):
-        return _contains(machine, operator, left, right)
+        return contains(machine, operator, left, right)
     if is_plain(left) and is_plain(right):
         try:
             return _COMPARE[operator](left, right)
@@ -250,8 +250,11 @@ def _same(left: Value, right: Value, *, identity: bool) -> bool | None:
     return False if identity else None
 
 
-def _contains(machine: Machine, operator: str, left: Value, right: Value) -> Value:
+def contains(machine: Machine, operator: str, left: Value, right: Value) -> Value:
+    """``left in right``, or ``left not in right``."""
     found: bool | None = None
+    if isinstance(right, Instance) and right.contents is not None and not _defines(right, "__contains__"):
+        right = right.contents
     if isinstance(right, DictValue):
         if not right.open and (is_plain(left) or not isinstance(left, Unknown)):
             found = left in right.entries
@@ -272,6 +275,10 @@ def _contains(machine: Machine, operator: str, left: Value, right: Value) -> Val
             question = derived("in", left, right)
             return question if operator == "in" else derived("not", question)
     return Unknown(operator)
+
+
+def _defines(value: Instance, name: str) -> bool:
+    return any(name in cls.attributes for cls in value.cls.lineage())
 
 
 def _among(left: Value, items: Iterable[Value]) -> bool | None:
@@ -307,6 +314,8 @@ def known_truth(value: Value) -> bool | None:
         return known_truth(plain_of(value)) if plain_of(value) is not value else True
     if isinstance(value, Instance):
         special = any(name in cls.attributes for cls in value.cls.lineage() for name in ("__bool__", "__len__"))
+        if value.contents is not None and not special:
+            return known_truth(value.contents)
         return None if special else True
     return True
 

@@ -75,6 +75,10 @@ def get_item(machine: Machine, owner: Value, index: Value, site: Location) -> Va
         found = members.class_member(machine, owner.cls, "__getitem__")
         if found is not None and isinstance(found[1], FunctionValue):
             return machine.call(BoundMethod(found[1], owner), (index,), {}, site)
+        if owner.contents is not None:
+            from warplint.tapes import inheriting
+
+            return inheriting.item(machine, owner, index, site)
     if isinstance(owner, (ExternalValue, ClassValue, FunctionValue)):
         return owner if not isinstance(owner, ExternalValue) else ExternalValue(owner.name)
     return Unknown("item")
@@ -173,6 +177,8 @@ def set_item(machine: Machine, owner: Value, index: Value, value: Value, site: L
         found = members.class_member(machine, owner.cls, "__setitem__")
         if found is not None and isinstance(found[1], FunctionValue):
             machine.call(BoundMethod(found[1], owner), (index, value), {}, site)
+        elif owner.contents is not None:
+            set_item(machine, owner.contents, index, value, site)
 
 
 def delete_item(owner: Value, index: Value) -> None:
@@ -191,6 +197,8 @@ def delete_item(owner: Value, index: Value) -> None:
             owner.entries.pop(index, None)
         else:
             owner.open = True
+    elif isinstance(owner, Instance) and owner.contents is not None:
+        delete_item(owner.contents, index)
 
 
 # --- iteration ---
@@ -211,6 +219,8 @@ def elements(machine: Machine, value: Value) -> list[Value] | None:
     if isinstance(value, Instance):
         inside = records.items(value)
         given = None if inside is not None else _iterated(machine, value)
+        if given is None and value.contents is not None:
+            given = value.contents
         return inside if given is None else elements(machine, given)
     if isinstance(value, ClassValue) and value.kind == "enum":
         return members.enum_members(machine, value)
@@ -241,6 +251,8 @@ def rounds(machine: Machine, value: Value) -> tuple[Iterable[Value], bool]:
         return [Unknown("element", sources=frozenset({value.storage})) for _ in range(ROUNDS)], False
     if isinstance(value, Instance):
         given = _iterated(machine, value)
+        if given is None:
+            given = value.contents
         if given is not None:
             return rounds(machine, given)
         if members.class_member(machine, value.cls, "__iter__") is None:

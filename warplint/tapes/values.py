@@ -243,11 +243,12 @@ class ClassValue:
 
 @dataclass(eq=False, slots=True, repr=False)
 class Instance:
-    """An object of a project class. ``struct``: an instance of a ``wp.struct``."""
+    """An object of a project class. ``contents``: what it holds, if its class derives from one of Python's containers."""
 
     cls: ClassValue
     attributes: dict[str, Value] = field(default_factory=dict)
     number: int = 0
+    contents: ListValue | DictValue | None = None
 
     @property
     def is_struct(self) -> bool:
