@@ -135,6 +135,9 @@ class Asked:
     def effects(self, definition: Definition) -> EffectSummary | None:
         """See ``kernels.effects``."""
         summary = kernels.effects(self._project, definition)
+        if definition.given:  # which functions a factory was called with is not found again by names
+            self.named = False
+            return summary
         key = (definition.module.path, definition.qualname)
         if key not in self._found:
             again = _definition(self._project, *key)

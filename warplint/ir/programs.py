@@ -26,7 +26,7 @@ class DefinitionRef:
 
     ``closure`` gives the values of the enclosing function's variables that the definition uses, where
     the analysis knows them. ``made``: it is a plain function, of which a call makes a kernel; ``backward`` is what that
-    call says about its adjoint, None where it says nothing.
+    call, or the value of its decorator's argument, says about its adjoint, None where it says nothing.
     """
 
     path: Path

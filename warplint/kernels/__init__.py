@@ -42,7 +42,7 @@ class Analysis:
         self.launching = Launching(self.knowledge)
         self._users = Users(project, self.knowledge.decorations)
         self._relevant = Relevant(project, self.knowledge.decorations)
-        self._effects: dict[tuple[object, str, int], EffectSummary | None] = {}
+        self._effects: dict[tuple[object, ...], EffectSummary | None] = {}
 
     def regions(self, module: Module) -> Iterator[Region]:
         """The regions of a module that can hold a fact, in order."""
@@ -140,7 +140,7 @@ class Analysis:
 
     def effects(self, definition: Definition) -> EffectSummary | None:
         """The effects of a kernel or func, None for anything else."""
-        key = (definition.module.path, definition.qualname, definition.node.span.line)
+        key = definition.key
         if key not in self._effects:
             self._effects[key] = self._effect_summary(definition)
         return self._effects[key]

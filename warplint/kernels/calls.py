@@ -48,7 +48,7 @@ class Calls(Expressions):
 
     def call(self, node: ir.Call) -> int:
         """A call: a built-in, a constructor, a func, or something that is not followed."""
-        callee = node.func
+        callee = self._meant(node.func)
         type_ = self.type_expression(callee)
         if type_ is not None:
             return self._construct(node, type_)
@@ -62,7 +62,7 @@ class Calls(Expressions):
             return self._opaque_call(node)
         if isinstance(callee, ir.Call):
             return self._derivative(node, callee)
-        found = self.project.resolve(self.module, callee, self.definition.scope)
+        found = self._given(callee) or self.project.resolve(self.module, callee, self.definition.scope)
         if isinstance(found, External):
             return self._external(node, found.name)
         if isinstance(found, Definition):
@@ -77,6 +77,19 @@ class Calls(Expressions):
         ):
             return self._construct(node, GENERIC)  # a cast to the factory's type
         return self._opaque_call(node)
+
+    def _meant(self, callee: ir.Expr) -> ir.Expr:
+        """What is called by ``wp.static(function)(x)``: the function itself."""
+        if not isinstance(callee, ir.Call) or len(callee.args) != 1 or not isinstance(callee.args[0], ir.Name):
+            return callee
+        static = self.project.external(self.module, callee.func, self.definition.scope) == "warp.static"
+        return callee.args[0] if static else callee
+
+    def _given(self, callee: ir.Expr) -> Definition | None:
+        """The function that a factory was called with."""
+        if not isinstance(callee, ir.Name):
+            return None
+        return next((found for name, found in self.definition.given if name == callee.id), None)
 
     def _arguments(self, node: ir.Call, names: tuple[str, ...] = ()) -> tuple[int, ...]:
         self.arguments_around += 1

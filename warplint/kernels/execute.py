@@ -40,7 +40,7 @@ _DIMENSIONS = 4
 
 def execute(knowledge: Knowledge, definition: Definition, closure: Closure) -> Trace | None:
     """The trace of a kernel or func, None if its loops unroll to more than is analysed. Traces are kept."""
-    key = (definition.module.path, definition.qualname, definition.node.span.line, repr(sorted(closure.items())))
+    key = (definition.key, repr(sorted(closure.items())))
     if key in knowledge.traces:
         return knowledge.traces[key]
     body = _Body(knowledge, definition, closure, knowledge.decorations.options(definition))

@@ -50,12 +50,12 @@ class Summaries:
 
     def __init__(self, knowledge: Knowledge) -> None:
         self._knowledge = knowledge
-        self._known: dict[tuple[object, str, int], Summary | None] = {}
+        self._known: dict[tuple[object, ...], Summary | None] = {}
         knowledge.summarise = self.summary
 
     def summary(self, definition: Definition) -> Summary | None:
         """The summary of a func, None where it is recursive or not followed."""
-        key = (definition.module.path, definition.qualname, definition.node.span.line)
+        key = definition.key
         if key in self._known:
             return self._known[key]
         self._known[key] = None  # a recursive call ends here: Warp refuses those

@@ -35,6 +35,8 @@ _WARP_DEFINITIONS = (
     "warp.func_replay",
 )
 _KERNEL_OPTIONS = ("enable_backward", "grid_stride", "launch_bounds")
+#: What a decorator's `enable_backward` came to, among the values of a closure.
+_BACKWARD = "<backward>"
 #: How many classes may stand above a struct.
 _LONGEST_LINE = 8
 _CUSTOM = re.compile(r"func_grad|func_replay")
@@ -121,7 +123,10 @@ class Slicer(Names):
                 self._elsewhere = True
         if ref.made:
             self._made_kernels[id(definitions[-1].node)] = ref.backward
-        return self._definition(definitions[-1], dict(ref.closure))
+        closure = dict(ref.closure)
+        if ref.backward is not None:
+            closure[_BACKWARD] = ref.backward
+        return self._definition(definitions[-1], closure)
 
     def options(self, path: Path, differentiated: bool = False) -> None:
         """Carries over what the module at ``path`` sets for all its kernels.
@@ -389,6 +394,9 @@ class Slicer(Names):
             elif call is not None and name == "warp.kernel":
                 for keyword in call.keywords:
                     if keyword.name not in _KERNEL_OPTIONS:
+                        continue
+                    if keyword.name == "enable_backward" and _BACKWARD in place.closure:
+                        arguments.append(f"enable_backward={place.closure[_BACKWARD]!r}")
                         continue
                     try:
                         arguments.append(f"{keyword.name}={self._rewritten(keyword.value, place)}")

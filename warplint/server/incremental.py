@@ -179,8 +179,12 @@ class _Run:
         kept = self._memory.tapes.pop(key, None)
         if kept is None or not self._holds(kept):
             asked: dict[tuple[int, str], EffectSummary | None] = {}
+            given: list[Definition] = []
 
             def effects(definition: Definition) -> EffectSummary | None:
+                if definition.given:  # which functions a factory was called with is not found again by names
+                    given.append(definition)
+                    return kernels.effects(self._project, definition)
                 summary, where = self._effects(definition)
                 if where is not None:
                     asked[where] = summary
@@ -189,6 +193,8 @@ class _Run:
             analysis = tapes.TapeAnalysis(self._project, effects)
             facts = tuple(analysis.module(self._module))
             kept = _Tape(facts, analysis.uses, self._lines(every), asked)
+            if given:
+                return self._placed(kept.facts, kept.lines, every), kept.uses
         self._memory.tapes[key] = kept
         return self._placed(kept.facts, kept.lines, every), kept.uses
 

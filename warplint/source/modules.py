@@ -42,11 +42,15 @@ _WALRUS = re.compile(r"\b(\w+)(?:\s|\\\n)*:=")
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A function or class of the project and the scope that it is defined in (without itself)."""
+    """A function or class of the project and the scope that it is defined in (without itself).
+
+    ``given``: what names in its body mean in one of the runs of the factory around it, where these are functions.
+    """
 
     module: Module
     node: ir.FunctionDef | ir.ClassDef
     scope: Scope
+    given: tuple[tuple[str, Definition], ...] = ()
 
     @property
     def qualname(self) -> str:
@@ -54,6 +58,12 @@ class Definition:
         if not self.scope:
             return self.node.name
         return ".".join([*(outer.name for outer in self.scope), self.node.name])
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What tells it from all other definitions of the project, and from itself with other functions given."""
+        given = tuple((name, inner.key) for name, inner in self.given)
+        return (self.module.path, self.qualname, self.node.span.line, given)
 
     @property
     def inner_scope(self) -> Scope:

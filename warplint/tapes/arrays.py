@@ -189,7 +189,10 @@ def call_method(
             shape = shape_of(first)
         elif name in ("contiguous", "to"):
             shape = array.shape
-        view = machine.recorder.view(array, "" if name in ("contiguous", "to") else f".{name}()", shape)
+        given = ""
+        if name == "reshape" and shape is not None and all(isinstance(extent, int) for extent in shape):
+            given = ",".join(map(str, shape))
+        view = machine.recorder.view(array, "" if name in ("contiguous", "to") else f".{name}({given})", shape)
         if name == "view":
             from warplint.tapes.dtypes import dtype_name
 

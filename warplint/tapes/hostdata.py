@@ -24,6 +24,44 @@ _VIEWS = frozenset({"reshape", "ravel", "squeeze", "view", "transpose", "swapaxe
 _CHANGING = frozenset({"copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis", "random.shuffle"})
 _BINARY = frozenset({"add", "subtract", "multiply", "divide", "true_divide", "minimum", "maximum", "power", "fmod"})
 
+#: Functions of numpy that give, for each element, a number of its own.
+_ELEMENTWISE = frozenset(
+    {
+        *(
+            "sin",
+            "cos",
+            "tan",
+            "arcsin",
+            "arccos",
+            "arctan",
+            "sinh",
+            "cosh",
+            "tanh",
+            "exp",
+            "expm1",
+            "log",
+            "log1p",
+            "log2",
+        ),
+        *(
+            "log10",
+            "sqrt",
+            "cbrt",
+            "square",
+            "abs",
+            "absolute",
+            "fabs",
+            "sign",
+            "floor",
+            "ceil",
+            "round",
+            "rint",
+            "clip",
+        ),
+        *("negative", "reciprocal", "float32", "float64", "int32", "int64", "deg2rad", "rad2deg", "radians", "degrees"),
+    }
+)
+
 #: The items of longer lists of host data are not looked at.
 _MOST_ITEMS = 64
 
@@ -122,7 +160,7 @@ def numpy_call(
                     result.children[known] = first.children[known]
     elif name in _VIEWS and isinstance(first, Unknown):
         shape_result(machine, first, name, args[1:], keywords, result)
-    elif name in ("zeros_like", "ones_like", "empty_like", "full_like") and isinstance(first, Unknown):
+    elif isinstance(first, Unknown) and (name in _ELEMENTWISE or name.endswith("_like")):
         extents = first.children.get(("attr", "shape"))
         shape = shape_of(extents) if isinstance(extents, tuple) else None
     elif name in ("arange", "linspace"):

@@ -20,7 +20,8 @@ _FUNCTIONS = frozenset(
     {
         *("sum", "mean", "sqrt", "square", "exp", "log", "tanh", "sin", "cos", "dot", "linalg.norm", "convolve"),
         *("minimum", "maximum", "clip", "array", "asarray", "astype", "copy", "item", "tolist", "flatten", "ravel"),
-        *("float32", "float64", "abs", "absolute", "max", "min"),
+        *("float32", "float64", "abs", "absolute", "max", "min", "var", "std", "prod", "median", "inner", "vdot"),
+        *("log1p", "expm1", "log2", "log10", "tan", "arctan", "hypot", "add", "subtract", "multiply", "divide"),
     }
 )
 _DEEPEST = 12
@@ -50,6 +51,21 @@ def hosted(records: list[Record]) -> list[Record]:
             record = replace(record, arguments=arguments)
         found.append(record)
     return found
+
+
+def holds(records: list[Record], launch: Launched, parameter: str) -> bool:
+    """Whether a program can compute the number that a launch gets for ``parameter``."""
+    if launch.summary is None:
+        return False
+    values = dict(zip(launch.summary.parameters, launch.arguments, strict=False))
+    position = next((at for at, record in enumerate(records) if record is launch), len(records))
+    return _held(values.get(parameter), records, position) is not None
+
+
+def holds_contents(records: list[Record], filled: Filled) -> bool:
+    """Whether a program can compute what an array is filled with."""
+    position = next((at for at, record in enumerate(records) if record is filled), len(records))
+    return _held(filled.value, records, position) is not None
 
 
 def _held(value: object, records: list[Record], position: int) -> Hosted | None:

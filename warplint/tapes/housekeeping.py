@@ -37,6 +37,8 @@ def facts(trace: Trace, sweeps: list[Sweep], told: set[Location]) -> Iterator[Fa
         if not inputs:
             continue
         before = {storage for position, record in sweep.operations if position <= last for storage in _used(record)}
+        # What a loop does in every round has its part in them all but the last.
+        rounds = {record.context.site for position, record in sweep.operations if position <= last}
         after = _after(trace, sweep, last)
         for place, (position, record) in enumerate(after):
             changed = written(record)
@@ -44,6 +46,8 @@ def facts(trace: Trace, sweeps: list[Sweep], told: set[Location]) -> Iterator[Fa
             if changed & goals[sweep.backward.tape] - {sweep.backward.loss.storage} or read_on:
                 continue
             purpose = _purpose(record, before)
+            if purpose == "metric" and record.context.site in rounds:
+                continue
             if purpose is not None and record.context.site not in told:
                 others = [at for at, _ in after if at != position]
                 yield _fact(sweep, record, purpose, programs.with_and_without(trace, sweep, inputs, record, others))

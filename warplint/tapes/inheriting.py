@@ -1,4 +1,4 @@
-"""Objects of classes that derive from Python's own containers: what they hold is a list or dict beside their attributes.
+"""Objects of classes that derive from Python's own containers: they hold a list or dict beside their attributes.
 
 The methods that such a class does not have itself are those of the container.
 """
@@ -36,7 +36,9 @@ def new_contents(cls: ClassValue) -> ListValue | DictValue | None:
     return ListValue([]) if outside & _LISTS else None
 
 
-def fill(machine: Machine, owner: Instance, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> None:
+def fill(
+    machine: Machine, owner: Instance, args: tuple[Value, ...], keywords: dict[str, Value], site: Location
+) -> None:
     """What the container's own ``__init__`` does."""
     if isinstance(owner.contents, DictValue):
         first = args[0] if args else None
@@ -80,7 +82,7 @@ def _special(machine: Machine, owner: Instance, name: str, args: tuple[Value, ..
         sequences.delete_item(contents, args[0])
         return None
     if name == "__contains__" and args:
-        return operators.contains("in", args[0], contents)
+        return operators.contains(machine, "in", args[0], contents)
     known = sequences.elements(machine, contents)
     if known is None:
         return Unknown(name)

@@ -1,4 +1,7 @@
-"""Kernels that are made by a call: ``wp.kernel(function)`` and ``wp.kernel(enable_backward=False)(function)``."""
+"""Kernels that are made by a call, and what a factory hands to those that it makes.
+
+``wp.kernel(function)`` and ``wp.kernel(enable_backward=False)(function)`` are such calls.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ from typing import TYPE_CHECKING
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Location
 from warplint.source.project import Definition
+from warplint.tapes.frames import Frame
+from warplint.tapes.memo import Memo
 from warplint.tapes.values import Builtin, FunctionValue, KernelValue, LambdaValue, Unknown, Value
 
 if TYPE_CHECKING:
@@ -40,6 +45,41 @@ def _kernel(machine: Machine, function: FunctionValue, options: dict[str, Value]
         node = machine.marked[id(definition.node)] = replace(definition.node, decorators=(mark,))
     made = Definition(definition.module, node, definition.scope)
     return KernelValue(made, function.closure, backward if isinstance(backward, bool) else None, made=True)
+
+
+#: Functions that are given to functions that are given, and so on.
+_DEEPEST = 3
+
+
+def with_given(definition: Definition, closure: Frame | None, depth: int = 0) -> Definition:
+    """A kernel or func together with the functions of the project that it calls by names of the factory around it."""
+    if closure is None or depth > _DEEPEST:
+        return definition
+    found = []
+    for name in _called(definition.node):
+        frame = closure.find(name)
+        value = None if frame is None else frame.names[name]
+        if isinstance(value, FunctionValue):
+            inner = with_given(value.definition, value.closure, depth + 1)
+            if inner.given or inner.scope != definition.scope:  # else its name says it
+                found.append((name, inner))
+    return replace(definition, given=tuple(found)) if found else definition
+
+
+def _called_names(node: ir.Node) -> tuple[str, ...]:
+    """The names that are called in a body, also by ``wp.static(name)(x)``."""
+    names: dict[str, None] = {}
+    for inner in ir.walk(node):
+        if isinstance(inner, ir.Call):
+            callee = inner.func
+            if isinstance(callee, ir.Call) and len(callee.args) == 1:
+                callee = callee.args[0]
+            if isinstance(callee, ir.Name):
+                names[callee.id] = None
+    return tuple(names)
+
+
+_called = Memo(_called_names)
 
 
 def _written(definition: Definition, machine: Machine) -> ir.Expr | None:

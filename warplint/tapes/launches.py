@@ -230,8 +230,7 @@ def reference(machine: Machine, kernel: KernelValue) -> DefinitionRef:
                 dtype = dtypes.dtype_name(value)
                 if isinstance(dtype, str):
                     closure[name] = value.name
-    backward = kernel.backward if kernel.made else None
-    return DefinitionRef(definition.module.path, definition.qualname, closure, kernel.made, backward)
+    return DefinitionRef(definition.module.path, definition.qualname, closure, kernel.made, kernel.backward)
 
 
 def _plain_closure(node: ir.Node, closure: Frame | None) -> dict[str, object]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from warplint.ir.facts import Fact, Label
-from warplint.tapes import hostnumbers, programs
+from warplint.tapes import hostnumbers, hostvalues, programs
 from warplint.tapes.active import Activity, Edge, Origins, activity
 from warplint.tapes.arrays import size as size_of
 from warplint.tapes.recorded import Operation, Sweep, edges, overwritten, unclear, written
@@ -273,7 +273,9 @@ def _by_number(trace: Trace, sweep: Sweep, found: hostnumbers.HostNumber, origin
         Label(sweep.backward.context.site, "the reverse sweep brings no gradient back through a number"),
     )
     attributes = {"array": found.parameter, "source": plain_name(found.array), "input": plain_name(origins[0])}
-    program = programs.gradient(trace, sweep, origins, hosted=True)
+    program = None
+    if hostvalues.holds(trace.records, found.launch, found.parameter):
+        program = programs.gradient(trace, sweep, origins, hosted=True)
     return Fact("host-round-trip", place.site, attributes, labels, place.definition, "taped", program)
 
 
@@ -316,5 +318,7 @@ def _round_trip(trace: Trace, sweep: Sweep, record: Filled, source: Storage, ori
     )
     attributes = {"array": plain_name(record.array), "source": name, "input": plain_name(origins[0])}
     direct = programs.contents(record) is not None
-    program = programs.gradient(trace, sweep, origins, hosted=not direct)
+    program = None
+    if direct or hostvalues.holds_contents(trace.records, record):
+        program = programs.gradient(trace, sweep, origins, hosted=not direct)
     return Fact("host-round-trip", site, attributes, labels, record.context.definition, "taped", program)

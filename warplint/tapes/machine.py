@@ -24,7 +24,7 @@ from warplint.source.project import (
     Resolved,
 )
 from warplint.source.project import Value as Bound
-from warplint.tapes import calls, expressions, statements, tables
+from warplint.tapes import calls, expressions, kernels_of, statements, tables
 from warplint.tapes.frames import Frame, HostError, OutOfBudget, Signal
 from warplint.tapes.questions import Questions
 from warplint.tapes.recorder import Recorder
@@ -39,6 +39,12 @@ from warplint.tapes.values import (
     Unknown,
     Value,
 )
+
+
+def _identity(definition: Definition) -> tuple[object, ...]:
+    """What tells apart the functions that a kernel is given."""
+    return tuple((name, id(inner.node), _identity(inner)) for name, inner in definition.given)
+
 
 Effects = Callable[[Definition], "EffectSummary | None"]
 
@@ -99,7 +105,7 @@ class Machine:
         self._functions: dict[tuple[int, int], Value] = {}
         self._pure: dict[tuple[str, int], tuple[Unknown, object]] = {}
         self._qualnames: dict[int, str] = {}
-        self._summaries: dict[int, EffectSummary | None] = {}
+        self._summaries: dict[object, EffectSummary | None] = {}
         #: Functions that were made kernels of by a call, by the identity of their nodes: the same with the decorator.
         self.marked: dict[int, ir.FunctionDef] = {}
         # How often each function is on the call stack, by the identity of its node.
@@ -290,10 +296,11 @@ class Machine:
 
     def summary(self, kernel: KernelValue) -> EffectSummary | None:
         """What a kernel does to its arguments, None if that is not known."""
-        node = kernel.definition.node
-        if id(node) not in self._summaries:  # the same kernels are launched again and again
-            self._summaries[id(node)] = self.effects(kernel.definition)
-        found = self._summaries[id(node)]
+        definition = kernels_of.with_given(kernel.definition, kernel.closure)
+        key = (id(definition.node), _identity(definition))
+        if key not in self._summaries:  # the same kernels are launched again and again
+            self._summaries[key] = self.effects(definition)
+        found = self._summaries[key]
         if found is None or kernel.backward is None:
             return found
         return replace(found, backward=kernel.backward, level="kernel")

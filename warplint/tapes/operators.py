@@ -205,7 +205,10 @@ def unary(operator: str, value: Value) -> Value:
             return +value
         return ~value if isinstance(value, int) else Unknown(operator)
     if isinstance(value, Unknown):
-        return derived(f"unary {operator}", value)
+        result = derived(f"unary {operator}", value)
+        if isinstance(value.children.get(_SHAPE), tuple):
+            result.children[_SHAPE] = value.children[_SHAPE]
+        return result
     return Unknown(operator)
 
 

@@ -30,8 +30,9 @@ def facts(trace: Trace, sweeps: list[Sweep], actives: list[Activity]) -> Iterato
             read, at, index = min(zeroed)
             yield _zeroed(trace, sweep, active.inputs[index], at, read)
             continue
+        start = _begins(sweep, sweeps[:number])
         for parameter in active.inputs:
-            early = _too_early(trace, sweep, parameter, end)
+            early = _too_early(trace, sweep, parameter, start, end)
             if early is not None:
                 yield _early(trace, sweep, parameter, early)
                 break
@@ -141,7 +142,7 @@ def _never_swept(trace: Trace, sweep: Sweep, earlier: list[Sweep], end: int) -> 
         if storage.kind != "allocation" or storage in swept or storage not in read:
             continue
         if not any(unclear(record, storage) for record in trace.records[:start]):
-            early = _too_early(trace, sweep, parameter, end)
+            early = _too_early(trace, sweep, parameter, start, end)
             if early is not None:
                 yield parameter, early
 
@@ -166,14 +167,21 @@ def _after_zeroing(trace: Trace, sweep: Sweep, parameter: ArrayValue, end: int) 
     return None
 
 
-def _too_early(trace: Trace, sweep: Sweep, parameter: ArrayValue, end: int) -> int | None:
-    """Where the gradient is used between the recording and its sweep, if it is not used after that.
+def _begins(sweep: Sweep, earlier: list[Sweep]) -> int:
+    """Where what is recorded for this sweep begins: a tape that is used again still holds what was swept before."""
+    before = max((one.position for one in earlier if one.backward.tape == sweep.backward.tape), default=-1)
+    places = [position for position, _ in sweep.operations]
+    return next((position for position in places if position > before), places[0] if places else sweep.position)
+
+
+def _too_early(trace: Trace, sweep: Sweep, parameter: ArrayValue, start: int, end: int) -> int | None:
+    """Where the gradient is used between the recording, from ``start`` on, and its sweep, if it is not used after that.
 
     ``end`` is the next sweep. What the recordings on the way to it begin with is after this one's sweep.
     """
     storage = parameter.storage
     found: int | None = None
-    for position in range(sweep.operations[0][0], end):
+    for position in range(start, end):
         record = trace.records[position]
         if unclear(record, storage):
             return None

@@ -243,7 +243,7 @@ class ClassValue:
 
 @dataclass(eq=False, slots=True, repr=False)
 class Instance:
-    """An object of a project class. ``contents``: what it holds, if its class derives from one of Python's containers."""
+    """An object of a project class. ``contents``: what it holds, if its class derives from a container of Python's."""
 
     cls: ClassValue
     attributes: dict[str, Value] = field(default_factory=dict)

@@ -7,7 +7,7 @@ import re
 from warplint.tapes.values import ArrayValue
 
 #: Views that hold all of what they are views of.
-_WHOLE = re.compile(r"(?:\.(?:flatten|reshape|view|contiguous|to|T)(?:\(\))?)+$")
+_WHOLE = re.compile(r"(?:\.(?:flatten|reshape|view|contiguous|to|T)(?:\([-\d,]*\))?)+$")
 #: One row, or a range of rows; rows are not counted from the end.
 _ROWS = re.compile(r"\[(?:(?P<row>\d+)|(?P<first>\d*):(?P<end>\d*))\]$")
 

@@ -31,7 +31,9 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 _NUMPY = frozenset(
     {
         *("sum", "mean", "sqrt", "square", "exp", "log", "tanh", "sin", "cos", "dot", "convolve", "minimum", "maximum"),
-        *("clip", "array", "asarray", "copy", "ravel", "float32", "float64", "abs", "absolute"),
+        *("clip", "array", "asarray", "copy", "ravel", "float32", "float64", "abs", "absolute", "var", "std", "prod"),
+        *("log1p", "expm1", "log2", "log10", "tan", "arctan", "hypot", "add", "subtract", "multiply", "divide"),
+        *("median", "inner", "vdot"),
     }
 )
 #: Arguments that say how something is done, not to what.

@@ -14,6 +14,7 @@ from warplint.probe.worker.literals import data_text, host_lines, number_text, t
 from warplint.probe.worker.standalone import Writer, indented, names_taken
 from warplint.probe.worker.tape_job import TapeJob, drawn_direction
 from warplint.probe.worker.tape_program import Program, run_program
+from warplint.probe.worker.viewing import spelled
 
 _MAIN = '''
 
@@ -129,9 +130,7 @@ class _Script:
     def _reference(self, value: dict[str, Any]) -> str:
         if value["array"] not in self.names:
             raise Unsupported("the program uses an array before it is allocated")
-        view = str(value["view"]).strip()
-        index = f"[{view.removeprefix('[').removesuffix(']')}]" if view else ""
-        return self.names[value["array"]] + index
+        return self.names[value["array"]] + spelled(str(value["view"]))
 
     # --- operations ---
 

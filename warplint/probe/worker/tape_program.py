@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
@@ -15,6 +14,7 @@ from warplint.probe.worker.handles import Unsupported
 from warplint.probe.worker.hosting import compute
 from warplint.probe.worker.inputs import Draw, Profile, views
 from warplint.probe.worker.usage import Usage
+from warplint.probe.worker.viewing import viewed
 
 _SMALL = 16  # extents up to this are kept
 _REPLACED = 6  # larger ones become this and up, in order
@@ -447,7 +447,7 @@ class _Run:
         array = self.array(value["array"])
         if array is None:
             raise Unsupported("the program uses an array before it is allocated")
-        return array[_index(value["view"])] if value["view"] else array
+        return viewed(array, value["view"])
 
     def contents(self, value: dict[str, Any]) -> np.ndarray:
         """What an array holds now, for host code to compute with."""
@@ -456,23 +456,3 @@ class _Run:
     def floats(self, array: Any) -> np.ndarray:
         parts = [np.asarray(data, dtype=np.float64).ravel() for _, data in views(np.asarray(array.numpy()))]
         return np.concatenate(parts) if parts else np.zeros(0)
-
-
-def _index(text: str) -> Any:
-    """An index expression of integers and slices. Raises Unsupported for anything else."""
-    try:
-        node = ast.parse(f"x[{text.strip().removeprefix('[').removesuffix(']')}]", mode="eval").body
-        assert isinstance(node, ast.Subscript)
-        return _indices(node.slice)
-    except (SyntaxError, ValueError, AssertionError) as error:
-        raise Unsupported(f"the view `{text}` of an array is not understood") from error
-
-
-def _indices(node: ast.expr) -> Any:
-    if isinstance(node, ast.Tuple):
-        return tuple(_indices(element) for element in node.elts)
-    if isinstance(node, ast.Slice):
-        return slice(
-            *(None if part is None else ast.literal_eval(part) for part in (node.lower, node.upper, node.step))
-        )
-    return int(ast.literal_eval(node))
