@@ -86,7 +86,7 @@ def call(
             return True, ListValue([Unknown("element") for _ in args[0].items], args[0].open)
         if name == "sorted" and args and isinstance(args[0], Unknown):
             return True, Unknown(name, sources=args[0].sources)
-        if name == "vars" and args and isinstance(args[0], Instance):
+        if name == "vars" and args and isinstance(args[0], (Instance, Unknown)):
             return True, members.get_attribute(machine, args[0], "__dict__", site)
         return True, Unknown(name)
     return False, None

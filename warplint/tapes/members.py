@@ -60,6 +60,9 @@ def get_attribute(machine: Machine, owner: Value, name: str, site: Location) -> 
         array = machine.recorder.materialized(owner)
         if array is not None and name in arrays.ATTRIBUTES:
             return arrays.attribute(machine, array, name, site)
+        if name == "__dict__":
+            known = {key[1]: value for key, value in owner.children.items() if isinstance(key, tuple) and key[0] == "attr"}
+            return DictValue(known, open=owner.hint != "namespace")
         part = owner.child(("attr", name), f"{owner.hint}.{name}" if owner.hint else name)
         if name == "T" and isinstance(part, Unknown):
             hostdata.note_view(owner, part, strided=True)

@@ -35,8 +35,8 @@ def facts(trace: Trace, sweeps: list[Sweep], actives: list[Activity]) -> Iterato
         for parameter in active.inputs:
             first = latest.get(parameter.storage)
             latest[parameter.storage] = sweep
-            if first is None or told or sweep.custom or first.custom:
-                continue
+            if first is None or first is sweep or told or sweep.custom or first.custom:
+                continue  # the first view of one block comes before the others
             fact = _between(trace, sweeps, first, sweep, parameter)
             if fact is not None:
                 told = True

@@ -221,10 +221,13 @@ class ClassValue:
     bound: frozenset[str] | None = None
 
     def lineage(self) -> tuple[ClassValue, ...]:
-        """This class and its project bases, in the order of attribute lookup (depth first)."""
+        """This class and its project bases, in the order of attribute lookup.
+
+        Python manual, "The Python 2.3 Method Resolution Order": a class comes before those that it derives from.
+        """
         if not self._lineage:  # bases never change, and every lookup of a method asks
-            inherited = (inner for base in self.bases if isinstance(base, ClassValue) for inner in base.lineage())
-            self._lineage = tuple(dict.fromkeys((self, *inherited)))
+            bases = [base for base in self.bases if isinstance(base, ClassValue)]
+            self._lineage = (self, *_merged([*(list(base.lineage()) for base in bases), bases]))
         return self._lineage
 
     @property
@@ -239,6 +242,17 @@ class ClassValue:
             else:
                 found.append("?")
         return tuple(name for name in found if name != "object")
+
+
+def _merged(orders: list[list[ClassValue]]) -> list[ClassValue]:
+    """The classes of several orders in one order that keeps to them all, as far as there is one."""
+    merged: list[ClassValue] = []
+    while orders := [order for order in orders if order]:
+        behind = {id(cls) for order in orders for cls in order[1:]}
+        first = next((order[0] for order in orders if id(order[0]) not in behind), orders[0][0])
+        merged.append(first)
+        orders = [[cls for cls in order if cls is not first] for order in orders]
+    return merged
 
 
 @dataclass(eq=False, slots=True, repr=False)
