@@ -392,3 +392,34 @@ def test_list_of_the_host_that_is_made_of_other_things(run: Run) -> None:
         tape.backward(loss)
         print(x.grad.numpy(), d)
     """)
+
+
+@pytest.mark.parametrize("number", ["a.numpy().var()", "np.std(a.numpy())", "0.5 * np.median(a.numpy()) + 1.0"])
+def test_moments_of_what_an_array_holds(run: Run, number: str) -> None:
+    (fact,) = run(
+        SCALED
+        + f"""
+with tape:
+    wp.launch(square, dim=n, inputs=[x, a])
+    wp.launch(scaled, dim=n, inputs=[x, float({number}), b])  # expect: WP307
+    wp.launch(total, dim=n, inputs=[b, loss])
+tape.backward(loss)
+print(x.grad.numpy())
+"""
+    )
+    assert fact.program is not None, "a probe can compute that again"
+
+
+def test_a_number_that_a_probe_cannot_compute_again(run: Run) -> None:
+    (fact,) = run(
+        SCALED
+        + """
+with tape:
+    wp.launch(square, dim=n, inputs=[x, a])
+    wp.launch(scaled, dim=n, inputs=[x, float(np.trace(np.outer(a.numpy(), a.numpy()))), b])  # expect: WP307
+    wp.launch(total, dim=n, inputs=[b, loss])
+tape.backward(loss)
+print(x.grad.numpy())
+"""
+    )
+    assert fact.program is None, "with a number of its own it would seem right"

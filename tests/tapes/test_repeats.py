@@ -456,3 +456,21 @@ def test_states_in_reverse_order_whose_gradient_is_meant(run: Run) -> None:
     """,
         measured=True,
     )
+
+
+def test_rows_of_one_parameter_in_one_sweep(run: Run) -> None:
+    run(
+        """
+table = wp.array(np.ones((2, n)), dtype=float, requires_grad=True)
+for _ in range(3):
+    cost = wp.zeros(1, dtype=float, requires_grad=True)
+    table.grad.zero_()
+    with wp.Tape() as inner:
+        for one in range(2):
+            part = wp.zeros(n, dtype=float, requires_grad=True)
+            wp.launch(square, dim=n, inputs=[table[one], part])
+            wp.launch(total, dim=n, inputs=[part, cost])
+    inner.backward(cost)
+    table.assign(table.numpy() - 0.1 * table.grad.numpy())
+"""
+    )

@@ -402,3 +402,116 @@ def test_disguise(run: Run, name: str) -> None:
     import textwrap
 
     run(FORWARD + textwrap.dedent(DISGUISES[name]))
+
+
+def test_methods_are_looked_up_in_the_order_of_python(run: Callable[..., list[Fact]]) -> None:
+    run("""
+        class Base:
+            def make(self):
+                return wp.zeros(3, dtype=float, requires_grad=True)
+
+        class Logged(Base):
+            def make(self):
+                return super().make()
+
+        class Plain(Base):
+            def make(self):
+                return wp.zeros(3, dtype=float)  # expect: WP301
+
+        class Both(Logged, Plain):
+            pass
+
+        def main():
+            x = wp.ones(3, dtype=float, requires_grad=True)
+            y = Both().make()
+            loss = wp.zeros(1, dtype=float, requires_grad=True)
+            with wp.Tape() as tape:
+                wp.launch(square, dim=3, inputs=[x], outputs=[y])
+                wp.launch(total, dim=3, inputs=[y], outputs=[loss])
+            tape.backward(loss)
+            return x.grad
+
+        main()
+    """)
+
+
+@pytest.mark.parametrize(
+    ("kind", "made"),
+    [
+        ("dict", 'self["y"] = wp.zeros(3, dtype=float)'),
+        ("collections.UserDict", 'super().__setitem__("y", wp.zeros(3, dtype=float))'),
+        ("collections.OrderedDict", "self.update(y=wp.zeros(3, dtype=float))"),
+        ("dict", 'self.update([("y", wp.zeros(3, dtype=float))])'),
+    ],
+)
+def test_classes_that_derive_from_containers(run: Callable[..., list[Fact]], kind: str, made: str) -> None:
+    run(f"""
+        import collections
+
+        class Fields({kind}):
+            def __init__(self):
+                super().__init__()
+                {made}  # expect: WP301
+
+            def __missing__(self, name):
+                self[name] = wp.zeros(1, dtype=float, requires_grad=True)
+                return self[name]
+
+        def main():
+            x = wp.ones(3, dtype=float, requires_grad=True)
+            fields = Fields()
+            assert "y" in fields and len(fields) == 1
+            with wp.Tape() as tape:
+                wp.launch(square, dim=3, inputs=[x], outputs=[fields["y"]])
+                wp.launch(total, dim=3, inputs=[fields["y"]], outputs=[fields["loss"]])
+            tape.backward(fields["loss"])
+            return x.grad
+
+        main()
+    """)
+
+
+def test_classes_that_a_base_is_told_of(run: Callable[..., list[Fact]]) -> None:
+    run("""
+        class Layer:
+            known = {}
+
+            def __init_subclass__(cls, label=None):
+                Layer.known[label] = cls
+
+        class Square(Layer, label="square"):
+            def forward(self, x):
+                y = wp.zeros(3, dtype=float)  # expect: WP301
+                wp.launch(square, dim=3, inputs=[x], outputs=[y])
+                return y
+
+        def main():
+            x = wp.ones(3, dtype=float, requires_grad=True)
+            loss = wp.zeros(1, dtype=float, requires_grad=True)
+            with wp.Tape() as tape:
+                y = Layer.known["square"]().forward(x)
+                wp.launch(total, dim=3, inputs=[y], outputs=[loss])
+            tape.backward(loss)
+            return x.grad
+
+        main()
+    """)
+
+
+def test_what_a_namespace_holds(run: Callable[..., list[Fact]]) -> None:
+    run("""
+        from types import SimpleNamespace
+
+        def main():
+            x = wp.ones(3, dtype=float, requires_grad=True)
+            made = SimpleNamespace(y=wp.zeros(3, dtype=float))  # expect: WP301
+            loss = wp.zeros(1, dtype=float, requires_grad=True)
+            with wp.Tape() as tape:
+                for array in vars(made).values():
+                    wp.launch(square, dim=3, inputs=[x], outputs=[array])
+                wp.launch(total, dim=3, inputs=[made.y], outputs=[loss])
+            tape.backward(loss)
+            return x.grad
+
+        main()
+    """)

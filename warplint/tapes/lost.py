@@ -253,13 +253,18 @@ def _as_a_number(trace: Trace, sweep: Sweep, active: Activity) -> Iterator[Fact]
     """Contents of an array on the path that go over the host into a number that a launch on the path computes with."""
     if not active.edges:
         return
+    told: set[tuple[int, str, int]] = set()
     for found in hostnumbers.handed_over(sweep, active.useful):
         source = found.array.storage
+        line = (id(found.launch), found.parameter, found.context.site.span.line)
+        if line in told:
+            continue
         before = [position for position, _ in sweep.operations if position < found.position]
         origins = active.varied[before[-1]].get(source, ()) if before else ()
         if not origins and source in active.wanted:
             origins = _input(trace, sweep, active, source)
         if origins:
+            told.add(line)
             yield _by_number(trace, sweep, found, origins)
 
 

@@ -61,7 +61,9 @@ def get_attribute(machine: Machine, owner: Value, name: str, site: Location) -> 
         if array is not None and name in arrays.ATTRIBUTES:
             return arrays.attribute(machine, array, name, site)
         if name == "__dict__":
-            known = {key[1]: value for key, value in owner.children.items() if isinstance(key, tuple) and key[0] == "attr"}
+            known = {
+                key[1]: value for key, value in owner.children.items() if isinstance(key, tuple) and key[0] == "attr"
+            }
             return DictValue(known, open=owner.hint != "namespace")
         part = owner.child(("attr", name), f"{owner.hint}.{name}" if owner.hint else name)
         if name == "T" and isinstance(part, Unknown):
