@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from warplint.ir import syntax as ir
 from warplint.ir.spans import Location
 from warplint.records import dataclass
 from warplint.tapes import members
@@ -23,11 +24,19 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class _Rest:
+    """What the function of a context manager still has to do after its ``yield``."""
+
+    manager: GeneratorContext
+    body: tuple[ir.Stmt, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Entered:
     """An entered context: what ``as`` binds, and what has to be left."""
 
     result: Value
-    manager: Value
+    manager: Value | _Rest
 
 
 def tape_of(machine: Machine, value: Value) -> TapeValue | None:
@@ -66,7 +75,9 @@ def enter(machine: Machine, value: Value, site: Location) -> Entered:
 def leave(machine: Machine, entered: Entered, site: Location) -> None:
     """The end of the ``with`` block."""
     manager = entered.manager
-    if isinstance(manager, TapeValue):
+    if isinstance(manager, _Rest):
+        _run(machine, manager.manager, manager.body)
+    elif isinstance(manager, TapeValue):
         machine.recorder.end_tape(manager, site)
     elif isinstance(manager, ContextValue):
         while manager.entered:
@@ -85,10 +96,51 @@ def call_stack_method(
     """``stack.enter_context(manager)`` and ``stack.close()`` of an ``ExitStack``."""
     if name == "enter_context" and args and stack.entered is not None:
         if isinstance(args[0], GeneratorContext):
-            return Unknown("context")  # what comes after its `yield` would have to wait
+            begun = _begin(machine, args[0])
+            if begun is None:
+                return Unknown("context")
+            stack.entered.append(begun)
+            return begun.result
         entered = enter(machine, args[0], site)
         stack.entered.append(entered)
         return entered.result
     if name == "close":
         leave(machine, Entered(stack, stack), site)
     return Unknown(name)
+
+
+def _begin(machine: Machine, manager: GeneratorContext) -> Entered | None:
+    """Run the function of a context manager up to its ``yield``; None where it cannot be run in two parts."""
+    node = manager.definition.node
+    parts = _parts(node.body)
+    if parts is None or not machine.may_enter(manager.definition):
+        return None
+    before, given, behind = parts
+    _run(machine, manager, before)
+    result = None if given is None else machine.evaluate(given, manager.frame)
+    return Entered(result, _Rest(manager, behind))
+
+
+def _run(machine: Machine, manager: GeneratorContext, body: tuple[ir.Stmt, ...]) -> None:
+    machine.tick()
+    machine.covered.add(id(manager.definition.node))
+    machine.recorder.enter(manager.definition.qualname, manager.site)
+    try:
+        machine.execute(body, manager.frame)
+    finally:
+        machine.recorder.leave()
+
+
+def _parts(body: tuple[ir.Stmt, ...]) -> tuple[tuple[ir.Stmt, ...], ir.Expr | None, tuple[ir.Stmt, ...]] | None:
+    """What stands before the only ``yield`` of a body, what it gives, and what is run after it."""
+    for place, statement in enumerate(body):
+        if isinstance(statement, ir.ExprStmt) and isinstance(statement.value, ir.Opaque):
+            if statement.value.kind == "yield":
+                values = statement.value.values
+                return body[:place], values[0] if values else None, body[place + 1 :]
+        elif isinstance(statement, ir.Try):
+            inner = _parts(statement.body)
+            if inner is not None:
+                behind = (*inner[2], *statement.orelse, *statement.final, *body[place + 1 :])
+                return (*body[:place], *inner[0]), inner[1], behind
+    return None

@@ -243,6 +243,7 @@ def extreme(machine: Machine, name: str, args: Args, keywords: Keywords, site: L
     # The first of several is taken by both.
     order = _order(keys, False)
     if order is None:
-        return None
+        # Any of them may be it; the last one comes after all that the others did.
+        return known[-1] if all(isinstance(one, Unknown) for one in keys) else None
     best = keys[order[0 if name == "min" else -1]]
     return known[next(position for position, one in enumerate(keys) if one == best)]

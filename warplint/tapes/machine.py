@@ -51,7 +51,7 @@ Effects = Callable[[Definition], "EffectSummary | None"]
 #: Interpreted calls inside one another; deeper ones give an unknown result.
 MAX_DEPTH = 40
 #: How often one function may be on the call stack.
-MAX_RECURSION = 3
+MAX_RECURSION = 12
 #: Steps without anything that concerns arrays, after which a run is given up.
 PATIENCE = 16_000
 

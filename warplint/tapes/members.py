@@ -150,6 +150,11 @@ def class_member(machine: Machine, cls: ClassValue, name: str) -> tuple[ClassVal
         if ancestor.kind == "enum" and not isinstance(value, (FunctionValue, ClassValue)):
             value = Instance(ancestor, {"value": value, "name": name, "_value_": value, "_name_": name})
         ancestor.attributes[name] = value
+        if isinstance(value, Instance) and not value.is_struct and ancestor.kind != "enum":
+            told = class_member(machine, value.cls, "__set_name__")
+            if told is not None and isinstance(told[1], FunctionValue):
+                place = Location(definition.module.path, definition.node.name_span)
+                machine.call(BoundMethod(told[1], value), (ancestor, name), {}, place)
         return ancestor, value
     return None
 
@@ -232,6 +237,11 @@ def _class_attribute(machine: Machine, cls: ClassValue, name: str, receiver: Val
 
 
 def _bind(machine: Machine, owner: ClassValue, member: Value, receiver: Value, name: str, site: Location) -> Value:
+    if isinstance(member, Instance) and not member.is_struct and isinstance(receiver, (Instance, ClassValue)):
+        getter = class_member(machine, member.cls, "__get__")
+        if getter is not None and isinstance(getter[1], FunctionValue):
+            given = (None, receiver) if isinstance(receiver, ClassValue) else (receiver, receiver.cls)
+            return machine.call(BoundMethod(getter[1], member), given, {}, site)
     if isinstance(member, Partial) and member.method and not isinstance(receiver, ClassValue):
         return Partial(member.function, (receiver, *member.args), member.keywords)
     if not isinstance(member, FunctionValue):
@@ -315,7 +325,16 @@ def _new(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], 
 def set_attribute(machine: Machine, owner: Value, name: str, value: Value, site: Location) -> None:
     """``owner.name = value``."""
     if isinstance(owner, Instance):
+        custom = None if owner.is_struct else class_member(machine, owner.cls, "__setattr__")
+        if custom is not None and isinstance(custom[1], FunctionValue):
+            machine.call(BoundMethod(custom[1], owner), (name, value), {}, site)
+            return
         found = None if owner.is_struct else class_member(machine, owner.cls, name)
+        if found is not None and isinstance(found[1], Instance):
+            setter = class_member(machine, found[1].cls, "__set__")
+            if setter is not None and isinstance(setter[1], FunctionValue):
+                machine.call(BoundMethod(setter[1], found[1]), (owner, value), {}, site)
+                return
         if found is not None and isinstance(found[1], FunctionValue):
             marks = decorators(machine, found[1])
             if marks & {"property", "setter"}:

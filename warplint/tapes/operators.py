@@ -239,6 +239,9 @@ def compare(machine: Machine, operator: str, left: Value, right: Value) -> Value
 
 def _same(left: Value, right: Value, *, identity: bool) -> bool | None:
     if isinstance(left, Unknown) or isinstance(right, Unknown):
+        computed = left if right is None else right if left is None else None
+        if isinstance(computed, Unknown) and _is_data(computed):
+            return False
         return True if left is right else None
     if is_plain(left) and is_plain(right):
         if identity and (isinstance(left, bool) != isinstance(right, bool)):
@@ -251,6 +254,17 @@ def _same(left: Value, right: Value, *, identity: bool) -> bool | None:
     if left is right:
         return True
     return False if identity else None
+
+
+def _is_data(value: Unknown) -> bool:
+    """Whether an unknown value is a number or data that arithmetic or numpy made of what arrays hold."""
+    if "contents" in value.children:
+        return True
+    if value.origin is None or not value.sources:
+        return False
+    head = value.origin[0]
+    kind = head[0] if isinstance(head, tuple) else head
+    return kind == "result" or (isinstance(kind, str) and (kind in _METHODS or kind.startswith("unary ")))
 
 
 def contains(machine: Machine, operator: str, left: Value, right: Value) -> Value:
