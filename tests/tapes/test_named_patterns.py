@@ -305,6 +305,59 @@ for _ in range(2):
     tape.backward(loss)
 print(x.grad.numpy())
 """,
+    "205 a struct that a func is given whole": """
+@wp.func
+def product(s: State, i: int):
+    return s.q[i] * s.v[i]
+
+@wp.kernel
+def weigh(s: State, out: wp.array(dtype=float)):
+    wp.atomic_add(out, 0, product(s, wp.tid()))
+
+s = State()
+s.q, s.v = x, wp.ones(n, dtype=float)
+with tape:
+    wp.launch(weigh, dim=n, inputs=[s, loss])
+s.v.zero_()  # expect: WP205
+""",
+    "301 a function that a factory is called with": """
+@wp.func
+def cube(value: float):
+    return value * value * value
+
+def make(function):
+    @wp.kernel(module="unique")
+    def each(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        i = wp.tid()
+        y[i] = function(x[i])
+
+    return each
+
+a = wp.zeros(n, dtype=float)  # expect: WP301
+with tape:
+    wp.launch(make(cube), dim=n, inputs=[x, a])
+    wp.launch(total, dim=n, inputs=[a, loss])
+""",
+    "201 a function that is known when the kernel is made": """
+@wp.func
+def cube(value: float):
+    return value * value * value
+
+def make(function):
+    @wp.kernel(module="unique")
+    def each(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        i = wp.tid()
+        y[i] = wp.static(function)(x[i])
+
+    return each
+
+each = make(cube)
+with tape:
+    wp.launch(halve, dim=n, inputs=[x, a])
+    wp.launch(each, dim=n, inputs=[a, b])
+    wp.launch(halve, dim=n, inputs=[b, a])  # expect: WP201
+    wp.launch(total, dim=n, inputs=[a, loss])
+""",
 }
 
 
