@@ -32,6 +32,15 @@ def make(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], 
     return _kernel(machine, given, options, site)
 
 
+def construct(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
+    """``wp.Kernel(func, key=..., module=..., options=...)``, which is what the decorator calls."""
+    given = args[0] if args else keywords.get("func")
+    options = keywords.get("options")
+    if options is not None or len(args) > 3:
+        return Unknown("kernel")
+    return make(machine, (given,), {}, site) if isinstance(given, FunctionValue) else Unknown("kernel")
+
+
 def _kernel(machine: Machine, function: FunctionValue, options: dict[str, Value], site: Location) -> Value:
     """The kernel of a function, which from here on is as if it had the decorator."""
     definition = function.definition

@@ -345,6 +345,7 @@ _HANDLERS: dict[str, Handler] = {
     "copy.replace": functional.replaced,
     "dataclasses.replace": functional.replaced,
     "warp.kernel": kernels_of.make,
+    "warp.Kernel": kernels_of.construct,
     "types.SimpleNamespace": _namespace,
     "argparse.Namespace": _namespace,
     "collections.namedtuple": records.make_class,
