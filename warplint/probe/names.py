@@ -341,7 +341,7 @@ class Names(FactoryValues):
             value, element, scope = found
             if isinstance(value, (ir.Subscript, ir.Name)):
                 text = self._rewritten(value, replace(place, scope=scope))
-                return self._known(prefix.id, Text(f"({text})[{element}]" if element is not None else text))
+                return text if element is None else self._element(prefix.id, text, element)
         raise Refused(f"it cannot be told what `{dotted}` is")
 
     def _external(self, name: str, written: str) -> str:

@@ -191,7 +191,10 @@ class _Search:
                 kind = ("vector", 3, 0) if choice.number is wp.vec3f else SCALAR
                 plain.append(Filling(kind, _number(_guess(slot, terms[slot.name], "float32").number, "float32")))
             guesses.append(tuple(plain))
-        return list(dict.fromkeys(guesses))
+        # what stands for a struct needs no guess
+        known = Filling(SCALAR, "float32")
+        pairs = [zip(self.slots, guess, strict=True) for guess in guesses]
+        return list(dict.fromkeys(tuple(known if slot.struct else one for slot, one in pair) for pair in pairs))
 
     def _climb(self, starts: list[tuple[Filling, ...]]) -> list[tuple[Filling, ...]]:
         """Changes what flows into the statement that Warp refuses, from what came farthest."""
@@ -224,13 +227,16 @@ class _Search:
         return []
 
     def _changes(self, fillings: tuple[Filling, ...], flowing: set[str]) -> Iterator[tuple[Filling, ...]]:
-        places = [number for number, slot in enumerate(self.slots) if slot.name in flowing]
+        places = [n for n, slot in enumerate(self.slots) if slot.name in flowing and slot.struct is None]
         for number in ("float64", "float32"):
             yield tuple(
                 Filling(one.kind, _number(one.number, number)) if place in places else one
                 for place, one in enumerate(fillings)
             )
-            yield tuple(Filling(one.kind, _number(one.number, number)) for one in fillings)
+            yield tuple(
+                one if slot.struct else Filling(one.kind, _number(one.number, number))
+                for slot, one in zip(self.slots, fillings, strict=True)
+            )
         for place in places:
             for kind in _KINDS:
                 yield (*fillings[:place], Filling(kind, fillings[place].number), *fillings[place + 1 :])

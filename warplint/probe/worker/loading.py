@@ -8,7 +8,7 @@ import linecache
 import re
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -100,7 +100,7 @@ def first_line(error: BaseException) -> str:
 
 def overload(kernel: Any, choice: Choice) -> Any:
     """A concrete instance of a generic kernel, with ``choice`` for every ``Any``."""
-    kinds = list(choice.kinds or ())
+    kinds = list(_here(choice.kinds or (), kernel.adj.func))
     if not kinds:
         uses = Usage(kernel).uses
         for argument in kernel.adj.args:
@@ -110,6 +110,13 @@ def overload(kernel: Any, choice: Choice) -> Any:
         return wp.overload(kernel, kinds)
     except Exception as error:
         raise DoesNotCompile(f"Warp has no instance of `{kernel.key}`: {first_line(error)}") from error
+
+
+def _here(kinds: Iterable[Any], function: Any) -> Iterator[Any]:
+    """``kinds`` with the structs of the script that ``function`` is in, instead of those of another copy of it."""
+    for kind in kinds:
+        own = function.__globals__.get(kind.key) if hasattr(kind, "vars") and hasattr(kind, "cls") else None
+        yield kind if own is None else own
 
 
 # The kernels that ``wrap`` made, with their source text and the types that it names.
@@ -133,7 +140,7 @@ def wrap(function: Any, choice: Choice, scratch: Path, suffix: str = "") -> Any:
     overloads = list(getattr(function, "user_overloads", {}).values()) or list(function.user_templates.values())
     function = overloads[0] if overloads else function
     if choice.kinds is not None:
-        kinds = dict(zip(function.input_types, choice.kinds, strict=True))
+        kinds = dict(zip(function.input_types, _here(choice.kinds, function.func), strict=True))
     else:
         kinds = {name: concrete(kind, choice) for name, kind in function.input_types.items()}
     if _generic(function):

@@ -37,6 +37,8 @@ _ROOTS = {
     "mesh_query_ray_count_intersections": 3,
 }
 _LARGEST_SCALE = 256
+# Calls within calls that are followed.
+_DEEPEST = 24
 _SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Div: "//", ast.Mod: "%"}
 _CASTS = ("int", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 _LOADING = ("atomic_add", "atomic_sub", "atomic_min", "atomic_max", "atomic_exch", "atomic_cas")
@@ -113,6 +115,8 @@ class Usage:
         self.rank = 1
         self.tiles = False
         self._stack: list[Any] = []
+        # what calls came to: one of the same function with the same arguments adds nothing
+        self._known: dict[tuple[int, frozenset[tuple[str, Value]]], Value] = {}
         env = {name: Value((name,), 0, frozenset([(name,)]), top=("drawn", (name,))) for name in self.types}
         self._function(kernel.adj, env)
 
@@ -136,14 +140,18 @@ class Usage:
     # --- functions ---
 
     def _function(self, adj: Any, env: dict[str, Value]) -> Value:
-        if any(adj is other for other in self._stack) or len(self._stack) > 8:
+        if any(adj is other for other in self._stack) or len(self._stack) > _DEEPEST:
             return join(*env.values())
+        key = (id(adj), frozenset(env.items()))
+        if key in self._known:
+            return self._known[key]
         self._stack.append(adj)
         try:
             body = adj.tree.body[0].body
             walker = _Body(self, adj, env)
             for _ in range(2):  # the second pass sees what loops carry
                 walker.block(body)
+            self._known[key] = walker.returned
             return walker.returned
         finally:
             self._stack.pop()
