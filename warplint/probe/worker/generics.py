@@ -15,7 +15,7 @@ from typing import Any
 
 import warp as wp
 
-from warplint.probe.worker.compat import types
+from warplint.probe.worker.compat import building_once, types
 from warplint.probe.worker.inputs import Choice, choices
 from warplint.probe.worker.shapes import SCALAR, Kind, Shapes, Term
 from warplint.probe.worker.usage import Usage, Use
@@ -67,7 +67,8 @@ def fitting(item: Any, double: bool) -> list[Choice]:
     found that fits. ``item`` must come from a module that is not compiled afterwards: instances stay behind in it.
     """
     try:
-        return list(_Search(item).run(double))[:_RETURNED]
+        with building_once():
+            return list(_Search(item).run(double))[:_RETURNED]
     except (AttributeError, KeyError, IndexError, TypeError, ValueError, RecursionError):
         return []  # code that was not thought of: the plain choices are left
 

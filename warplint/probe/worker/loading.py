@@ -15,7 +15,7 @@ from typing import Any
 
 import warp as wp
 
-from warplint.probe.worker.compat import types
+from warplint.probe.worker.compat import building_once, types
 from warplint.probe.worker.handles import Unsupported
 from warplint.probe.worker.inputs import Choice, concrete
 from warplint.probe.worker.usage import Usage
@@ -217,7 +217,8 @@ def _stored(kind: Any) -> bool:
 def _returns(function: Any) -> list[Any]:
     """The types that a func returns, found by building its adjoint."""
     try:
-        function.build(None, function.module.options)
+        with building_once():
+            function.build(None, function.module.options)
     except TypeError:
         function.build(None)
     except Exception as error:
