@@ -65,6 +65,8 @@ class Account:
         # input sets at which all derivatives are zero, by tape and differences
         self.flat = 0
         self.singular: list[dict[str, Any]] = []
+        # input sets at which the launch ends and the reverse sweep does not
+        self.endless_sweeps = 0
         self.verdict: dict[str, Any] | None = None
         self.last_wrong: Profile | None = None
 
@@ -164,6 +166,27 @@ class Account:
         else:
             self._add(profile, found["compared"], found["hits"])
 
+    def add_endless(self, profile: Profile, hits: dict[str, int] | None) -> None:
+        """Takes in one input set at which the reverse sweep runs on long after the launch would have ended.
+
+        Only where a single thread runs: several may do that to each other. And only where the flagged place leaves a
+        loop: what is computed in one does not make another loop endless.
+        """
+        if self.check != "gradient" or profile.threads > 1 or not self.reached(hits):
+            return
+        if not (self.whole or self.mark.get("leaves")):
+            self.reasons["the reverse sweep does not end"] += 1
+            return
+        self.endless_sweeps += 1
+        if self.endless_sweeps >= _DISAGREEING:
+            self.verdict = {
+                "verdict": "confirmed",
+                "detail": f"backward() does not end at {self.endless_sweeps} sets of inputs where the launch does",
+                "numbers": {"inputs": self.endless_sweeps + len(self.right), "wrong": self.endless_sweeps},
+                # no other device is to run this
+                "profiles": [],
+            }
+
     def _add_directed(self, profile: Profile, compared: list[dict[str, Any]], hits: dict[str, int] | None) -> None:
         endless = [one for one in compared if not _finite(one["tape"])]
         wrong = [one for one in endless if one["verdict"] == "wrong"]
@@ -241,6 +264,7 @@ class Account:
             self._covers(profile, hits)
             alone = sum(one["profile"].threads == 1 for one in self.right)
             settled = not self.wrong or (self.suspects_race and alone >= _AGREEING_ALONE)
+            settled = settled and not self.endless_sweeps
             if (
                 (len(self.right) >= _AGREEING or self.suspects_race)
                 and settled
@@ -269,7 +293,7 @@ class Account:
             return inconclusive("tape and finite differences disagree at some inputs, but not reliably")
         if self.whole and not self.right and not self.singular and self.flat >= _AGREEING and not self._untouched():
             return _nothing(f"both tape and finite differences give zero at {self.flat} sets of inputs")
-        clean = not self.endless and not self.singular and not self._unseen()
+        clean = not self.endless and not self.endless_sweeps and not self.singular and not self._unseen()
         if len(self.right) >= _AGREEING_AT_LAST and clean and self.check != "finite-adjoint":
             return self._refuted()
         if self.right and self.check in ("zero-adjoint", "replay"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections import Counter
@@ -47,6 +48,8 @@ _ATTEMPT_SECONDS = 15.0
 # After so many input sets at which bounds are only left in reverse, a version without checks is compiled: other inputs
 # may decide sooner than that takes.
 _STRAYED = 3
+# After so many input sets at which the reverse sweep does not end, no others are tried.
+_ENDLESS = 6
 
 
 # Stands for a mark that need not be asked about.
@@ -242,7 +245,7 @@ class KernelJob:
         release: isolate.Servant | None = None
         servant = self._servant(kernel, twin, usage)
         scouted = more = False
-        strayed = 0
+        strayed = endless = 0
         for profile in ladder:
             wanting = any(account.needs_scouting for account in accounts.values())
             if ladder.tried == _BEFORE_SCOUTING and wanting and twin is not None and not scouted:
@@ -272,6 +275,13 @@ class KernelJob:
                 guarded = replace(profile, guard=64)
                 outcome = self._attempt(release, guarded, left, waiting)
                 release.close()
+            if outcome.ended == "signal SIGPROF" and outcome.stage == "backward":
+                endless += 1
+                self._endless(json.loads(outcome.note), ladder, profile, [accounts[number] for number in waiting])
+                if endless >= _ENDLESS:
+                    shared["the reverse sweep does not end"] += 1000
+                    break
+                continue
             if outcome.ended != "returned":
                 self._failed(outcome, ladder, shared)
                 continue
@@ -284,6 +294,17 @@ class KernelJob:
                     account.reasons["no input drawn runs the flagged line"] += 1
             self._steer(ladder, profile, [accounts[number] for number in waiting])
         return {number: account.result(shared) | account.coverage(usage) for number, account in accounts.items()}
+
+    def _endless(
+        self, hits: dict[str, int] | None, ladder: _Ladder, profile: Profile, accounts: list[Account]
+    ) -> None:
+        """Notes an input set at which the reverse sweep does not end, and asks for others like it."""
+        for account in accounts:
+            account.add_endless(profile, hits)
+        if profile.threads > 1:
+            ladder.prefer(replace(profile, threads=1))
+        else:
+            ladder.again(profile)
 
     def _steer(self, ladder: _Ladder, profile: Profile, accounts: list[Account]) -> None:
         """Decides what to draw next from what the open accounts still need."""
@@ -382,6 +403,7 @@ class KernelJob:
             hits = count_marks(twin, arguments, self.scratch, self.marks)
             if not any(Account(self.check, False, self.marks[number]).reached(hits) for number in waiting):
                 return {"hits": hits, "problem": "", "compared": []}
+        stage.note = json.dumps(hits)
         draw = Draw(usage, profile, self.device)
         arguments = draw.arguments({argument.label: argument.type for argument in kernel.adj.args})
         experiment = Experiment(kernel, arguments, self.device, profile.seed)
