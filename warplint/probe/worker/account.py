@@ -77,11 +77,15 @@ class Account:
 
     @property
     def has_few(self) -> bool:
-        """Whether too few inputs show something about a whole definition."""
-        return self.whole and self.verdict is None and not self.wrong and len(self.right) < _AGREEING // 2
+        """Whether too few inputs show something."""
+        asked = self.whole or bool(self.right)
+        return asked and self.verdict is None and not self.wrong and len(self.right) < _AGREEING // 2
 
-    def runs_all(self, hits: dict[str, int]) -> bool:
-        """Whether inputs that reach these marks run every block that ran so far."""
+    def runs_all(self, hits: dict[str, int], threads: int) -> bool:
+        """Whether inputs that reach these marks run the flagged place as often as it takes; for a whole definition,
+        every block that ran so far."""
+        if not self.whole:
+            return self.repeated(hits, threads)
         return self.reached(hits) and all(hits.get(str(block)) for block in self._touched & set(self.mark["blocks"]))
 
     @property
@@ -353,6 +357,8 @@ class Account:
 def may_race(usage: Usage) -> bool:
     """Whether two threads may touch one element without an atomic operation."""
     for use in usage.uses.values():
+        if usage.rank == 1 and use.is_private:
+            continue
         if use.stores and (use.loads or any(source[-1] == "[]" for source in use.store_sources)):
             return True
     return False

@@ -351,7 +351,7 @@ class KernelJob:
             return
 
         def fruitful(number: int, profile: Profile, hits: dict[str, int]) -> bool:
-            return waiting[number].runs_all(hits)
+            return waiting[number].runs_all(hits, profile.threads**usage.rank)
 
         scout = Scout(twin, usage, [self.marks[number] for number in waiting], ladder.manner, fruitful)
         found: Counter[int] = Counter()

@@ -69,9 +69,14 @@ class Use:
     root: str | None = None  # the node that a query starts from: in a `mesh` or a `bvh`
     normalized: bool = False  # a rotation that the kernel brings to unit length
     tested: bool = False  # an array that may be left out: `if x:`
+    asked: set[int] = field(default_factory=set)  # dimensions whose extent the kernel asks for
     begins: bool | None = None  # where segments begin (True) or end (False) whose other end is in another array
     # what the largest index in each dimension is made of (``extents``)
     tops: set[tuple[int, Top]] = field(default_factory=set)
+    # dimensions in which an access takes the number of the thread, or another index; whether a built-in gets it all
+    own: set[int] = field(default_factory=set)
+    shared: set[int] = field(default_factory=set)
+    handed: bool = False
     # sources of the indices that plain stores go to
     store_sources: set[Path] = field(default_factory=set)
 
@@ -79,6 +84,11 @@ class Use:
     def scale(self) -> int:
         """What a number has to be a multiple of to leave something where it is divided."""
         return max((scale for scale in self.scales if scale <= _LARGEST_SCALE), default=1)
+
+    @property
+    def is_private(self) -> bool:
+        """Whether each thread of a launch in one dimension keeps to elements of its own in this array."""
+        return bool(self.own - self.shared) and not self.handed
 
     @property
     def accumulates(self) -> bool:
@@ -95,6 +105,7 @@ class Value:
     sources: frozenset[Path] = frozenset()
     thread: bool = False  # comes from wp.tid()
     top: Top | None = None  # what the largest value is made of
+    own: bool = False  # the number of the thread itself
 
 
 NOTHING = Value()
@@ -360,6 +371,7 @@ class _Body:
         use.stores = use.stores or stored
 
     def index(self, array: Path, dimension: int, value: Value) -> None:
+        (self.usage.use(array).own if value.own else self.usage.use(array).shared).add(dimension)
         if value.top is not None:
             self.usage.use(array).tops.add((dimension, value.top))
         for path in value.sources:
@@ -448,6 +460,7 @@ class _Body:
         dimension = self.static(node.slice)
         if array is None or dimension is None:
             return NOTHING
+        self.usage.use(array).asked.add(base.consumed + int(dimension))
         return Value(top=("shape", array, base.consumed + int(dimension)))
 
     def attribute(self, node: ast.Attribute) -> Value:
@@ -486,7 +499,7 @@ class _Body:
         name = self.name(node.func)
         short = name.rpartition(".")[2]
         if short == "tid" and not arguments:
-            return Value(thread=True, top=("thread",))
+            return Value(thread=True, top=("thread",), own=True)
         if short.startswith("tile"):
             self.usage.tiles = True
         target = self.resolve(node.func)
@@ -527,6 +540,7 @@ class _Body:
             if array is not None and short not in ("len", "address"):
                 # a built-in takes the array itself (a tile load, a matrix product): assume both
                 use = self.usage.use(array)
+                use.handed = True
                 use.loads = use.loads or "store" not in short
                 use.stores = use.stores or "store" in short or native
         joined = join(*arguments)
@@ -566,7 +580,8 @@ class _Body:
                 continue
             last: Top = ("constant", int(length) - 1)
             start = self.value(offset[dimension]) if dimension < len(offset) else Value(top=("constant", 0))
-            self.index(array, loaded.consumed + dimension, replace(start, top=combined("+", start.top, last)))
+            top = combined("+", start.top, last)
+            self.index(array, loaded.consumed + dimension, replace(start, top=top, own=False))
 
     def atomic(self, name: str, arguments: list[Value]) -> Value:
         array = self.array(arguments[0])
@@ -640,6 +655,8 @@ def _negation(node: ast.AST) -> TypeGuard[ast.UnaryOp]:
 
 
 def _merge(known: Value, value: Value) -> Value:
+    if known == value:
+        return known
     if known.alias is None and value.alias is not None and not known.sources:
         return value
     top = known.top if known.top == value.top else combined("max", known.top, value.top)
