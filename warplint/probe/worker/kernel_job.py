@@ -19,6 +19,7 @@ from warplint.probe.worker.account import Account, inconclusive, may_race, throu
 from warplint.probe.worker.checks import repeated, silent
 from warplint.probe.worker.experiment import Experiment, nothing_to_differentiate
 from warplint.probe.worker.generics import fitting
+from warplint.probe.worker.guesses import Guess, Guesses, either
 from warplint.probe.worker.handles import Unsupported, group_roots
 from warplint.probe.worker.inputs import Choice, Draw, Profile, choices
 from warplint.probe.worker.loading import (
@@ -81,7 +82,31 @@ class KernelJob:
     def run(self) -> dict[str, Any]:
         """``verdicts``: one for each mark, as JSON."""
         said = self._run()
-        return said | {"verdicts": [with_assumptions(verdict, self.plan) for verdict in said["verdicts"]]}
+        verdicts = said["verdicts"]
+        others = Guesses(self.plan).others(self.script, self.twin)
+        if others and any(verdict["verdict"] == "refuted" for verdict in verdicts):
+            return said | {"verdicts": self._whatever(verdicts, others)}
+        return said | {"verdicts": [with_assumptions(verdict, self.plan) for verdict in verdicts]}
+
+    def _whatever(self, verdicts: list[dict[str, Any]], others: list[Guess]) -> list[dict[str, Any]]:
+        """``verdicts`` after the scripts with the other truth values ran: what is right with all of them is right."""
+        found = [with_assumptions(verdict, self.plan) for verdict in verdicts]
+        right = {number for number, verdict in enumerate(verdicts) if verdict["verdict"] == "refuted"}
+        for left, guess in zip(range(len(others), 0, -1), others, strict=True):
+            plan = {**self.plan, "assumed": guess.assumed}
+            job = {"script": guess.script, "twin": guess.twin, "plan": plan}
+            share = (self.deadline - time.monotonic()) / left
+            if share < 1.0 or not right:
+                return found
+            other = KernelJob(job, self.scratch, self.device, share)._run()["verdicts"]
+            for number in sorted(right):
+                if other[number]["verdict"] != "refuted":
+                    right.discard(number)
+                    if other[number]["verdict"] == "confirmed":
+                        found[number] = with_assumptions(other[number], plan)
+        for number in right:
+            found[number] = either(verdicts[number], self.plan)
+        return found
 
     def _run(self) -> dict[str, Any]:
         if self.check == "compile":
