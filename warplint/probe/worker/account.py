@@ -164,7 +164,9 @@ class Account:
         elif self.check == "finite-adjoint":
             self._add_directed(profile, found["compared"], found["hits"])
         elif self.check == "zero-adjoint":
-            self._add_silent(profile, found["compared"])
+            # what other threads compute elsewhere says nothing about the flagged place
+            if self._count(found["hits"]) >= threads:
+                self._add_silent(profile, found["compared"])
         elif self.check == "replay":
             self._add_repeated(profile, found["compared"])
         else:

@@ -44,6 +44,8 @@ _BEFORE_SCOUTING = 10
 _SCOUTED_SETS = 16
 # After so many, they are run to find more of those that show something, where few do.
 _BEFORE_MORE = 20
+# The first seeds of the inputs that are tried then, which must not be those that were tried before.
+_SCOUTED, _MORE = 5000, 10_000
 # One input set may take so long.
 _ATTEMPT_SECONDS = 15.0
 # After so many input sets at which bounds are only left in reverse, a version without checks is compiled: other inputs
@@ -378,7 +380,8 @@ class KernelJob:
         def fruitful(number: int, profile: Profile, hits: dict[str, int]) -> bool:
             return waiting[number].runs_all(hits, profile.threads**usage.rank)
 
-        scout = Scout(twin, usage, [self.marks[number] for number in waiting], ladder.manner, fruitful)
+        manner = replace(ladder.manner, seed=_MORE)
+        scout = Scout(twin, usage, [self.marks[number] for number in waiting], manner, fruitful)
         found: Counter[int] = Counter()
         for profile, hits in scout.search(self.scratch, deadline - 1.0):
             wanted = [n for n in waiting if found[n] < _SCOUTED_SETS and fruitful(n, profile, hits)]
@@ -511,8 +514,8 @@ class _Ladder:
 
     @property
     def manner(self) -> Profile:
-        """How inputs are drawn, whatever the seed."""
-        return Profile(seed=0, directed=self.directed, ordered=self._ordered, ratios=self._ratios)
+        """How inputs are drawn that are looked for, and the first seed of them."""
+        return Profile(seed=_SCOUTED, directed=self.directed, ordered=self._ordered, ratios=self._ratios)
 
     def again(self, profile: Profile) -> None:
         """Asks for inputs near those of ``profile``: what was seen there must be seen again."""
