@@ -247,6 +247,11 @@ class KernelJob:
             compile_kernel(twin, "cpu")
         return kernel, twin
 
+    @property
+    def module(self) -> ModuleType:
+        """The script, loaded."""
+        return self._module(self.script)
+
     def _module(self, text: str, suffix: str = "") -> ModuleType:
         return load_script(text, self.scratch, suffix)
 
@@ -322,9 +327,7 @@ class KernelJob:
             self._steer(ladder, profile, [accounts[number] for number in waiting])
         return {number: account.result(shared) | account.coverage(usage) for number, account in accounts.items()}
 
-    def _endless(
-        self, hits: dict[str, int] | None, ladder: _Ladder, profile: Profile, accounts: list[Account]
-    ) -> None:
+    def _endless(self, hits: dict[str, int] | None, ladder: _Ladder, profile: Profile, accounts: list[Account]) -> None:
         """Notes an input set at which the reverse sweep does not end, and asks for others like it."""
         for account in accounts:
             account.add_endless(profile, hits)
