@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -19,6 +20,8 @@ from warplint.ir.facts import Evidence
 from warplint.ir.programs import DefinitionRef, KernelProgram
 from warplint.probe import NoScript, ProbeOptions, emit, probe, scripts
 from warplint.probe.emit import write_scripts
+from warplint.probe.worker.handles import Unsupported
+from warplint.probe.worker.quotes import refuse_quotes
 from warplint.source.project import Project
 
 Run = Callable[..., list[Evidence]]
@@ -180,13 +183,6 @@ def in_an_assertion(x: wp.array(dtype=float)):
 
 
 @wp.kernel
-def in_what_is_static(x: wp.array(dtype=float)):
-    i = wp.tid()
-    wp.printf(wp.static(str(["it's"])))
-    x[i] *= x[i]
-
-
-@wp.kernel
 def in_its_documentation(x: wp.array(dtype=float)):
     '''A "word".'''
     i = wp.tid()
@@ -204,3 +200,20 @@ def test_no_script_hands_on_what_would_end_a_string_of_cpp(tmp_path: Path, kerne
         assert script.text is None, name
         assert "quotation mark" in script.problem, f"{name}: {script.problem}"
     assert made[-1].text is not None, made[-1].problem
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'SAID = str(["it\'s"])',
+        'class Words:\n    SAID = (str(["it\'s"]), 1)',
+        "import warp as wp\n\ndef f():\n    wp.printf(wp.static(str(SAID)))",
+        "def f(x):\n    assert x, 'a\\x22'",
+    ],
+)
+def test_computed_text_counts_as_well(text: str) -> None:
+    """Warp 1.19 refuses some of these itself."""
+    module = ModuleType("script")
+    exec(text, module.__dict__)
+    with pytest.raises(Unsupported, match="quotation mark"):
+        refuse_quotes(text, module)

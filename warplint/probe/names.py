@@ -13,7 +13,7 @@ from warplint.probe.factory_values import FactoryValues
 from warplint.probe.folding import Thing, Unfolded
 from warplint.probe.records import record_fields
 from warplint.probe.rewrite import Edit, cut
-from warplint.probe.script import DEEPEST, Item, Place, Refused, Text
+from warplint.probe.script import DEEPEST, Item, Place, Refused
 from warplint.source.bindings import target_names
 from warplint.source.project import (
     Definition,

@@ -110,7 +110,7 @@ class Script(abc.ABC):
         return item.name
 
     def _element(self, name: str, text: str, element: int) -> str:
-        """A name for one element of what the script has under ``text``: Warp knows funcs that it calls by name alone."""
+        """A name for one element of what the script has under ``text``: Warp calls funcs by name alone."""
         key = ("element", text, element)
         item = self._items.get(key)
         if item is None:

@@ -1,7 +1,7 @@
 """Scripts that are handed on hold no text that would end a string of C++.
 
-Where a probe runs, ``guard`` sees to what Warp writes into C++. A script that stands alone runs with Warp as it is, which
-does not see to quotation marks in strings of a kernel, nor in the text of its assertions.
+Where a probe runs, ``guard`` sees to what Warp writes into C++. A script that stands alone runs with Warp as it is,
+which does not see to quotation marks in strings of a kernel, nor in the text of its assertions.
 """
 
 from __future__ import annotations
