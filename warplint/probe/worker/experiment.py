@@ -255,10 +255,16 @@ class Experiment:
         for number, leaf in enumerate(self.leaves):
             if leaf.read:
                 for name, initial in views(self.buffers[id(leaf.array)].initial):
+                    if self.is_fixed(leaf, name):
+                        continue
                     if directed and np.isfinite(gradient[number, name]).all():
                         continue
                     result.compared += self._leaf(leaf, name, initial, gradient[number, name], base)
         return result
+
+    def is_fixed(self, leaf: Leaf, name: str) -> bool:
+        """Whether a leaf (one of its fields) holds no numbers, but ids as floats."""
+        return (*leaf.path, "[]", *name.split(".")[1:]) in self.arguments.fixed
 
     def _leaf(
         self, leaf: Leaf, name: str, initial: np.ndarray, gradient: np.ndarray, base: np.ndarray

@@ -32,6 +32,7 @@ from warplint.probe.worker.loading import (
     wrap,
 )
 from warplint.probe.worker.order import ordered
+from warplint.probe.worker.packed import learn
 from warplint.probe.worker.questions import answer
 from warplint.probe.worker.scouting import Scout, count_marks
 from warplint.probe.worker.usage import Usage
@@ -270,6 +271,7 @@ class KernelJob:
         for use in usage.uses.values():
             if use.root is not None:
                 group_roots(use.root, self.device)  # known here, it is known in all children
+        learn(usage, self.scratch)
         races = may_race(usage)
         accounts = {number: Account(self.check, races, self.marks[number]) for number in open_marks}
         ladder = _Ladder(self.check == "finite-adjoint", bool(self.plan.get("ordered")))

@@ -66,6 +66,7 @@ class Use:
     above: set[Path] = field(default_factory=set)  # what this is compared with by order
     sides: set[int] = field(default_factory=set)  # integers on the other side of an order comparison with a constant
     handle: str | None = None
+    packed: Any = None  # the func that makes the handle of these floats
     root: str | None = None  # the node that a query starts from: in a `mesh` or a `bvh`
     normalized: bool = False  # a rotation that the kernel brings to unit length
     tested: bool = False  # an array that may be left out: `if x:`
@@ -608,7 +609,17 @@ class _Body:
         for keyword, value in zip(node.keywords, arguments[len(node.args) :], strict=False):
             if keyword.arg is not None:
                 env[keyword.arg] = value
+        self.unpacks(chosen, arguments)
         return self.usage._function(chosen.adj, env)
+
+    def unpacks(self, function: Any, arguments: list[Value]) -> None:
+        """Notes floats that a func makes a ``uint64`` of: an id may be packed in them."""
+        if len(arguments) != 1 or function.func.__annotations__.get("return") is not wp.uint64:
+            return
+        for path in arguments[0].sources:
+            kind = self.usage.type_of(path)
+            if getattr(kind, "_wp_scalar_type_", None) is wp.float32 and len(kind._shape_) == 1:
+                self.usage.use(path).packed = function
 
     # --- names ---
 
