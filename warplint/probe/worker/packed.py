@@ -1,7 +1,7 @@
 """Ids of objects that kernels keep in floats: which numbers hold a given id.
 
-Structs that have no room for a ``uint64`` carry it as a vector of floats, each with a few of its bits. What a func makes
-of single bits tells where each bit of the id goes.
+Structs that have no room for a ``uint64`` carry it as a vector of floats, each with a few of its bits. What a func
+makes of single bits tells where each bit of the id goes.
 """
 
 from __future__ import annotations
