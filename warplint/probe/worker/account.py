@@ -361,7 +361,7 @@ def may_race(usage: Usage) -> bool:
     for use in usage.uses.values():
         if usage.rank == 1 and use.is_private:
             continue
-        if use.stores and (use.loads or any(source[-1] == "[]" for source in use.store_sources)):
+        if use.stores and (use.unthreaded or use.loads or any(source[-1] == "[]" for source in use.store_sources)):
             return True
     return False
 

@@ -78,6 +78,7 @@ class Use:
     own: set[int] = field(default_factory=set)
     shared: set[int] = field(default_factory=set)
     handed: bool = False
+    unthreaded: bool = False  # a plain store goes to the same element in all threads
     # sources of the indices that plain stores go to
     store_sources: set[Path] = field(default_factory=set)
 
@@ -336,6 +337,7 @@ class _Body:
             if array is not None:
                 use = self.usage.use(array)
                 use.stores = True
+                use.unthreaded = use.unthreaded or not any(index.thread for index in indices)
                 for position, index in enumerate(indices):
                     self.index(array, base.consumed + position, index)
                     use.store_sources |= index.sources
