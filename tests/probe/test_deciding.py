@@ -89,6 +89,11 @@ def next_element(x: wp.array(dtype=float), y: wp.array(dtype=float)):
     y[i] = x[i + 1] * x[i + 1]
     if i > 0:
         x[i] = 2.0 * y[i]  # flagged
+
+
+@wp.func
+def the_same_element(index: int, value: float, out: wp.array(dtype=float)):
+    out[index] = value * value  # flagged
 """
 
 _FACTORY = """
@@ -219,6 +224,7 @@ def test_threads_race_only_where_they_share(tmp_path: Path, run: Run) -> None:
     verdicts, found = _verdicts(tmp_path, _OWN, run)
     assert verdicts["own_element"] == "confirmed", found
     assert verdicts["next_element"] != "confirmed", found
+    assert verdicts["the_same_element"] == "refuted", found
 
 
 def test_both_truth_values_are_tried_before_anything_is_refuted(tmp_path: Path, run: Run) -> None:
