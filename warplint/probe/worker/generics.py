@@ -18,7 +18,8 @@ import warp as wp
 from warplint.probe.worker.compat import building_once, types
 from warplint.probe.worker.inputs import Choice, choices
 from warplint.probe.worker.shapes import SCALAR, Kind, Shapes, Term
-from warplint.probe.worker.usage import Usage, Use
+from warplint.probe.worker.usage import Usage
+from warplint.probe.worker.uses import Use
 from warplint.records import dataclass
 
 # How many instances are built at most before the guess counts as wrong, and how many of those that fit are returned.

@@ -13,7 +13,8 @@ from warplint.probe.worker.compat import array_class, types
 from warplint.probe.worker.extents import RATIOS, Extents
 from warplint.probe.worker.handles import Unsupported, group_roots, make_handle, make_texture, texture_rank
 from warplint.probe.worker.packed import pack
-from warplint.probe.worker.usage import Path, Usage, Use
+from warplint.probe.worker.usage import Usage
+from warplint.probe.worker.uses import Path, Use
 from warplint.records import dataclass
 
 # How long arrays of structs are whose elements hold arrays of their own.

@@ -6,7 +6,6 @@ import json
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import ModuleType
@@ -22,6 +21,7 @@ from warplint.probe.worker.generics import fitting
 from warplint.probe.worker.guesses import Guess, Guesses, either
 from warplint.probe.worker.handles import Unsupported, group_roots
 from warplint.probe.worker.inputs import Choice, Draw, Profile, choices
+from warplint.probe.worker.ladder import MORE, Ladder
 from warplint.probe.worker.loading import (
     DoesNotCompile,
     backward_disabled,
@@ -37,16 +37,11 @@ from warplint.probe.worker.questions import answer
 from warplint.probe.worker.scouting import Scout, count_marks
 from warplint.probe.worker.usage import Usage
 
-# How many input sets are drawn at most.
-_ATTEMPTS = 32
-_ATTEMPTS_DIRECTED = 32
 # After so many, hundreds of inputs are run forward only to find some that reach what was missed (``scouting``).
 _BEFORE_SCOUTING = 10
 _SCOUTED_SETS = 16
 # After so many, they are run to find more of those that show something, where few do.
 _BEFORE_MORE = 20
-# The first seeds of the inputs that are tried then, which must not be those that were tried before.
-_SCOUTED, _MORE = 5000, 10_000
 # One input set may take so long.
 _ATTEMPT_SECONDS = 15.0
 # After so many input sets at which bounds are only left in reverse, a version without checks is compiled: other inputs
@@ -274,7 +269,7 @@ class KernelJob:
         learn(usage, self.scratch)
         races = may_race(usage)
         accounts = {number: Account(self.check, races, self.marks[number]) for number in open_marks}
-        ladder = _Ladder(self.check == "finite-adjoint", bool(self.plan.get("ordered")))
+        ladder = Ladder(self.check == "finite-adjoint", bool(self.plan.get("ordered")))
         shared: Counter[str] = Counter()
         release: isolate.Servant | None = None
         servant = self._servant(kernel, twin, usage)
@@ -329,7 +324,7 @@ class KernelJob:
             self._steer(ladder, profile, [accounts[number] for number in waiting])
         return {number: account.result(shared) | account.coverage(usage) for number, account in accounts.items()}
 
-    def _endless(self, hits: dict[str, int] | None, ladder: _Ladder, profile: Profile, accounts: list[Account]) -> None:
+    def _endless(self, hits: dict[str, int] | None, ladder: Ladder, profile: Profile, accounts: list[Account]) -> None:
         """Notes an input set at which the reverse sweep does not end, and asks for others like it."""
         for account in accounts:
             account.add_endless(profile, hits)
@@ -338,7 +333,7 @@ class KernelJob:
         else:
             ladder.again(profile)
 
-    def _steer(self, ladder: _Ladder, profile: Profile, accounts: list[Account]) -> None:
+    def _steer(self, ladder: Ladder, profile: Profile, accounts: list[Account]) -> None:
         """Decides what to draw next from what the open accounts still need."""
         if any(account.suspects_race for account in accounts):
             # A race between threads is no wrong adjoint: what one thread alone shows decides.
@@ -348,7 +343,7 @@ class KernelJob:
         if any(account.is_rough for account in accounts):
             ladder.stretch()
 
-    def _scout(self, twin: Any, accounts: dict[int, Account], ladder: _Ladder, deadline: float) -> None:
+    def _scout(self, twin: Any, accounts: dict[int, Account], ladder: Ladder, deadline: float) -> None:
         """Looks for inputs that run what the open accounts still miss, and asks for them."""
         usage = Usage(twin)
         waiting = {number: account for number, account in accounts.items() if account.verdict is None}
@@ -375,7 +370,7 @@ class KernelJob:
         for number, account in waiting.items():
             account.dead = scout.dead(self.marks[number])
 
-    def _look_for_more(self, twin: Any, accounts: dict[int, Account], ladder: _Ladder, deadline: float) -> None:
+    def _look_for_more(self, twin: Any, accounts: dict[int, Account], ladder: Ladder, deadline: float) -> None:
         """Looks for inputs that run all that ran so far, where few of those drawn did, or could be run at all."""
         usage = Usage(twin)
         waiting = {number: account for number, account in accounts.items() if account.has_few}
@@ -385,7 +380,7 @@ class KernelJob:
         def fruitful(number: int, profile: Profile, hits: dict[str, int]) -> bool:
             return waiting[number].runs_all(hits, profile.threads**usage.rank)
 
-        manner = replace(ladder.manner, seed=_MORE)
+        manner = replace(ladder.manner, seed=MORE)
         scout = Scout(twin, usage, [self.marks[number] for number in waiting], manner, fruitful)
         found: Counter[int] = Counter()
         for profile, hits in scout.search(self.scratch, deadline - 1.0):
@@ -454,7 +449,7 @@ class KernelJob:
             "compared": [one.as_json() for one in comparison.compared],
         }
 
-    def _failed(self, outcome: isolate.Outcome, ladder: _Ladder, reasons: Counter[str]) -> None:
+    def _failed(self, outcome: isolate.Outcome, ladder: Ladder, reasons: Counter[str]) -> None:
         """Notes why an input set gave nothing, and asks for others. Raises Unsupported where none will."""
         if outcome.ended == "timeout":
             self.overruns += 1
@@ -482,63 +477,3 @@ class KernelJob:
         else:
             lines = [line for line in outcome.stderr.splitlines() if line.strip()]
             reasons[f"the launch fails: {lines[-1][:200] if lines else outcome.ended}"] += 1
-
-
-class _Ladder:
-    """The input sets to try, in order; it adapts to what failed."""
-
-    def __init__(self, directed: bool, ordered: bool = False) -> None:
-        self.directed = directed
-        self._ordered = ordered
-        self.single = False
-        self.tried = 0
-        self._room = 0
-        self._ratios = False
-        self._stretched = False
-        self._next: list[Profile] = []
-
-    def __iter__(self) -> Iterator[Profile]:
-        for seed in range(_ATTEMPTS_DIRECTED if self.directed else _ATTEMPTS):
-            while self._next:
-                profile = self._next.pop(0)
-                if not self.single or profile.threads == 1:
-                    yield profile
-            self.tried = seed
-            yield Profile(
-                seed=seed,
-                threads=1 if self.single else ((1, 3, 1, 4, 2) if seed < 5 else (1, 8, 6, 1, 8))[seed % 5],
-                extent=(12, 24, 48, 96)[min(self._room // 2, 3)],
-                limit=(4, 3, 2, 1)[min(self._room // 3, 3)],
-                count=(3, 4, 2, 5)[seed % 4],
-                signs=seed % 2 == 1,
-                directed=self.directed,
-                ordered=self._ordered,
-                ratios=self._ratios,
-                spread=(1.0, 30.0, 1000.0, 0.1)[seed % 4] if self._stretched else 1.0,
-            )
-
-    @property
-    def manner(self) -> Profile:
-        """How inputs are drawn that are looked for, and the first seed of them."""
-        return Profile(seed=_SCOUTED, directed=self.directed, ordered=self._ordered, ratios=self._ratios)
-
-    def again(self, profile: Profile) -> None:
-        """Asks for inputs near those of ``profile``: what was seen there must be seen again."""
-        if not profile.jitter and not self.directed:
-            self._next[:0] = [replace(profile, jitter=jitter) for jitter in range(1, 5)]
-
-    def prefer(self, profile: Profile) -> None:
-        """Asks for this input set soon."""
-        self._next.append(profile)
-
-    def divisible(self) -> None:
-        """Asks for numbers whose quotients are not zero: an integer was divided by zero."""
-        self._ratios = True
-
-    def stretch(self) -> None:
-        """Asks for numbers of other sizes: what comes of ordinary ones is too small to be seen, or too large."""
-        self._stretched = True
-
-    def roomier(self) -> None:
-        """Asks for larger arrays and smaller indices."""
-        self._room += 1

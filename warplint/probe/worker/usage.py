@@ -1,24 +1,21 @@
 """How a kernel uses its arguments: what indexes what, what bounds loops, which ids are meshes.
 
 The analysis reads the Python tree of the kernel and of the funcs that it calls. It is a heuristic that makes
-good inputs likely: nothing is concluded from it, since every input set is also run with bounds checks.
+good inputs likely: every input set is also run with bounds checks. One thing is concluded from it: where all accesses
+to an array were seen to take the thread's own number, no two threads meet there (``Use.is_private``).
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import Any, TypeGuard
 
 import warp as wp
 
 from warplint.probe.worker.compat import types
 from warplint.probe.worker.extents import Top, combined, folded
-from warplint.records import dataclass
-
-#: A path into the arguments: ``("x",)`` is a parameter, ``("s", "field")`` a struct's field, ``(..., "[]")`` elements.
-Path = tuple[str, ...]
+from warplint.probe.worker.uses import NOTHING, Path, Use, Value, join, merged
 
 _HANDLES = {
     "mesh": "mesh",
@@ -36,87 +33,11 @@ _ROOTS = {
     "mesh_query_ray_anyhit": 4,
     "mesh_query_ray_count_intersections": 3,
 }
-_LARGEST_SCALE = 256
 # Calls within calls that are followed.
 _DEEPEST = 24
 _SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Div: "//", ast.Mod: "%"}
 _CASTS = ("int", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 _LOADING = ("atomic_add", "atomic_sub", "atomic_min", "atomic_max", "atomic_exch", "atomic_cas")
-
-
-@dataclass
-class Use:
-    """What happens to one argument, field or element."""
-
-    loads: bool = False
-    stores: bool = False
-    atomics: bool = False
-    sums: bool = False  # atomic operations on it add or subtract
-    extremes: bool = False  # other atomic operations
-    bound: bool = False  # limits a loop or is compared with an index
-    offsets: bool = False  # neighbouring elements bound a loop
-    chained: bool = False  # an element is an index into its own array: a list or a tree of parents
-    bits: bool = False
-    masks: set[int] = field(default_factory=set)  # constants that its bits are compared with
-    divides: bool = False
-    scales: set[int] = field(default_factory=set)  # constants that it is divided by
-    subscripts: int = 0  # how many indices it takes where its type does not say so
-    index_of: set[tuple[Path, int]] = field(default_factory=set)
-    constants: set[float] = field(default_factory=set)
-    above: set[Path] = field(default_factory=set)  # what this is compared with by order
-    sides: set[int] = field(default_factory=set)  # integers on the other side of an order comparison with a constant
-    handle: str | None = None
-    packed: Any = None  # the func that makes the handle of these floats
-    root: str | None = None  # the node that a query starts from: in a `mesh` or a `bvh`
-    normalized: bool = False  # a rotation that the kernel brings to unit length
-    tested: bool = False  # an array that may be left out: `if x:`
-    asked: set[int] = field(default_factory=set)  # dimensions whose extent the kernel asks for
-    begins: bool | None = None  # where segments begin (True) or end (False) whose other end is in another array
-    # what the largest index in each dimension is made of (``extents``)
-    tops: set[tuple[int, Top]] = field(default_factory=set)
-    # dimensions in which an access takes the number of the thread, or another index; whether a built-in gets it all
-    own: set[int] = field(default_factory=set)
-    shared: set[int] = field(default_factory=set)
-    handed: bool = False
-    unthreaded: bool = False  # a plain store goes to the same element in all threads
-    # sources of the indices that plain stores go to
-    store_sources: set[Path] = field(default_factory=set)
-
-    @property
-    def scale(self) -> int:
-        """What a number has to be a multiple of to leave something where it is divided."""
-        return max((scale for scale in self.scales if scale <= _LARGEST_SCALE), default=1)
-
-    @property
-    def is_private(self) -> bool:
-        """Whether each thread of a launch in one dimension keeps to elements of its own in this array."""
-        return bool(self.own - self.shared) and not self.handed
-
-    @property
-    def accumulates(self) -> bool:
-        """Whether an array only collects sums, so that what it holds before is no matter."""
-        return self.sums and not (self.extremes or self.loads or self.stores)
-
-
-@dataclass(frozen=True)
-class Value:
-    """What an expression is: an alias of part of an argument, and the arguments that flowed into it."""
-
-    alias: Path | None = None
-    consumed: int = 0  # how many dimensions of the aliased array were indexed away
-    sources: frozenset[Path] = frozenset()
-    thread: bool = False  # comes from wp.tid()
-    top: Top | None = None  # what the largest value is made of
-    own: bool = False  # the number of the thread itself
-
-
-NOTHING = Value()
-
-
-def join(*values: Value) -> Value:
-    """A value that any of ``values`` flowed into."""
-    sources: frozenset[Path] = frozenset().union(*(value.sources for value in values)) if values else frozenset()
-    return Value(sources=sources, thread=any(value.thread for value in values))
 
 
 class Usage:
@@ -248,7 +169,7 @@ class _Body:
         self.env[name] = inside
         self.block(body)
         after = self.env[name]
-        self.env[name] = known if after == inside else _merge(known, after)
+        self.env[name] = known if after == inside else merged(known, after)
 
     def below(self, test: ast.expr) -> tuple[str, int] | None:
         """The local of a test ``local < constant``, and the largest value that passes."""
@@ -323,7 +244,7 @@ class _Body:
     def store(self, target: ast.expr, value: Value, source: ast.expr | None) -> None:
         if isinstance(target, ast.Name):
             known = self.env.get(target.id)
-            self.env[target.id] = value if known is None or known.alias is not None else _merge(known, value)
+            self.env[target.id] = value if known is None or known.alias is not None else merged(known, value)
         elif isinstance(target, (ast.Tuple, ast.List)):
             if isinstance(source, ast.Call) and self.name(source.func).endswith("tid"):
                 self.usage.rank = max(self.usage.rank, len(target.elts))
@@ -665,19 +586,3 @@ class _Body:
 
 def _negation(node: ast.AST) -> TypeGuard[ast.UnaryOp]:
     return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
-
-
-def _merge(known: Value, value: Value) -> Value:
-    if known == value:
-        return known
-    if known.alias is None and value.alias is not None and not known.sources:
-        return value
-    top = known.top if known.top == value.top else combined("max", known.top, value.top)
-    return replace(join(known, value), top=top)
-
-
-def matching(uses: dict[Path, Use], prefix: Path) -> Iterator[tuple[Path, Use]]:
-    """The uses of ``prefix`` and of everything inside it."""
-    for path, use in uses.items():
-        if path[: len(prefix)] == prefix:
-            yield path, use
