@@ -206,10 +206,11 @@ class _Body:
                 self.bounds(self.value(argument))
             self.neighbours(iterable.args)
         top = self.last(iterable)
+        differs = isinstance(iterable, ast.Call) and any(self.value(bound).differs for bound in iterable.args)
         for target in ast.walk(node.target):
             if isinstance(target, ast.Name):
                 # what the loop variable indexes is limited by the bounds, which are not indices themselves
-                self.env[target.id] = Value(top=top)
+                self.env[target.id] = Value(top=top, varies=differs)
         self.block(node.body)
 
     def neighbours(self, arguments: list[ast.expr]) -> None:
@@ -258,7 +259,7 @@ class _Body:
             if array is not None:
                 use = self.usage.use(array)
                 use.stores = True
-                use.unthreaded = use.unthreaded or not any(index.thread for index in indices)
+                use.unthreaded = use.unthreaded or not any(index.differs for index in indices)
                 for position, index in enumerate(indices):
                     self.index(array, base.consumed + position, index)
                     use.store_sources |= index.sources
@@ -513,7 +514,8 @@ class _Body:
             values = 2 if name == "atomic_cas" else 1
             indices = arguments[1:-values]
             self.added(array, arguments[0].consumed, indices, name in ("atomic_add", "atomic_sub"))
-        return join(*arguments[1:])
+        # what an atomic operation gives out is another number in each thread
+        return replace(join(*arguments[1:]), varies=True)
 
     def added(self, array: Path, consumed: int, indices: list[Value], sums: bool) -> None:
         """Notes an atomic operation on an element."""

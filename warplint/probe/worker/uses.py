@@ -78,6 +78,12 @@ class Value:
     thread: bool = False  # comes from wp.tid()
     top: Top | None = None  # what the largest value is made of
     own: bool = False  # the number of the thread itself
+    varies: bool = False  # another number in each thread, without coming from the thread's
+
+    @property
+    def differs(self) -> bool:
+        """Whether it may be another number in each thread."""
+        return self.thread or self.varies or any(source[-1] == "[]" for source in self.sources)
 
 
 NOTHING = Value()
@@ -86,7 +92,8 @@ NOTHING = Value()
 def join(*values: Value) -> Value:
     """A value that any of ``values`` flowed into."""
     sources: frozenset[Path] = frozenset().union(*(value.sources for value in values)) if values else frozenset()
-    return Value(sources=sources, thread=any(value.thread for value in values))
+    thread, varies = (any(flags) for flags in ([one.thread for one in values], [one.varies for one in values]))
+    return Value(sources=sources, thread=thread, varies=varies)
 
 
 def merged(known: Value, value: Value) -> Value:
