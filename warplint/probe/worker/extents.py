@@ -96,12 +96,9 @@ class Extents:
         if key not in self._sizes:
             self._sizes[key] = self.base  # while it is asked for
             use = self._usage.uses.get(path)
-            least = self.base
-            if use is not None and self._profile.mixed and dimension in use.asked and self._profile.seed % 3 == 0:
-                least = 1 + self._profile.seed % 4  # what is kept there may have to be full
             tops = [top for where, top in use.tops if where == dimension] if use is not None else []
             reached = [value for top in tops if (value := self.top(top)) is not None]
-            self._sizes[key] = min(_LONGEST, max([least, *(value + 1 for value in reached)]))
+            self._sizes[key] = min(_LONGEST, max([self.base, *(value + 1 for value in reached)]))
         return self._sizes[key]
 
     def top(self, top: Top) -> int | None:

@@ -385,7 +385,6 @@ class _Body:
         dimension = self.static(node.slice)
         if array is None or dimension is None:
             return NOTHING
-        self.usage.use(array).asked.add(base.consumed + int(dimension))
         return Value(top=("shape", array, base.consumed + int(dimension)))
 
     def attribute(self, node: ast.Attribute) -> Value:

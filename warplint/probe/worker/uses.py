@@ -40,7 +40,6 @@ class Use:
     root: str | None = None  # the node that a query starts from: in a `mesh` or a `bvh`
     normalized: bool = False  # a rotation that the kernel brings to unit length
     tested: bool = False  # an array that may be left out: `if x:`
-    asked: set[int] = field(default_factory=set)  # dimensions whose extent the kernel asks for
     begins: bool | None = None  # where segments begin (True) or end (False) whose other end is in another array
     # what the largest index in each dimension is made of (``extents``)
     tops: set[tuple[int, Top]] = field(default_factory=set)
@@ -100,7 +99,7 @@ def merged(known: Value, value: Value) -> Value:
     """What a variable is that may be either."""
     if known == value:
         return known
-    if known.alias is None and value.alias is not None and not known.sources:
+    if known.alias is None and value.alias is not None and not known.sources and not known.differs:
         return value
     top = known.top if known.top == value.top else combined("max", known.top, value.top)
     return replace(join(known, value), top=top)
