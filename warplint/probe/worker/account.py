@@ -42,9 +42,11 @@ _REPEATED = 4
 class Account:
     """The evidence on one flagged place so far; ``verdict`` is None while there is not enough."""
 
-    def __init__(self, check: str, races: bool, mark: dict[str, Any]) -> None:
+    def __init__(self, check: str, races: bool, mark: dict[str, Any], meets: bool = False) -> None:
         self.check = check
-        self.races = races
+        self.races = races or meets
+        # what several threads showed may be no race: one thread alone does not tell
+        self._only_meets = meets and not races
         self.mark = mark
         self.scouted = 0
         self.exercised = 0
@@ -269,7 +271,8 @@ class Account:
             self.right.append({"profile": profile, "compared": right})
             self._covers(profile, hits)
             alone = sum(one["profile"].threads == 1 for one in self.right)
-            settled = not self.wrong or (self.suspects_race and alone >= _AGREEING_ALONE)
+            alone_tells = self.suspects_race and (self.whole or not self._only_meets)
+            settled = not self.wrong or (alone_tells and alone >= _AGREEING_ALONE)
             settled = settled and not self.endless_sweeps
             if (
                 (len(self.right) >= _AGREEING or self.suspects_race)
@@ -361,9 +364,14 @@ def may_race(usage: Usage) -> bool:
     for use in usage.uses.values():
         if usage.rank == 1 and use.is_private:
             continue
-        if use.stores and (use.unthreaded or use.loads or any(source[-1] == "[]" for source in use.store_sources)):
+        if use.stores and (use.loads or any(source[-1] == "[]" for source in use.store_sources)):
             return True
     return False
+
+
+def meets(usage: Usage) -> bool:
+    """Whether all threads store to one element."""
+    return any(use.unthreaded for use in usage.uses.values())
 
 
 def scatters(usage: Usage) -> bool:

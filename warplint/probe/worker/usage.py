@@ -259,7 +259,7 @@ class _Body:
             if array is not None:
                 use = self.usage.use(array)
                 use.stores = True
-                use.unthreaded = use.unthreaded or not any(index.differs for index in indices)
+                use.unthreaded = use.unthreaded or all(index.is_uniform for index in indices)
                 for position, index in enumerate(indices):
                     self.index(array, base.consumed + position, index)
                     use.store_sources |= index.sources
@@ -458,7 +458,7 @@ class _Body:
                 for path in arguments[0].sources:
                     if self.usage.use(path).handle != "volume of vectors":
                         self.usage.use(path).handle = handle
-                return NOTHING
+                return Value(varies=True)
         for argument in arguments:
             array = self.array(argument)
             if array is not None and short not in ("len", "address"):

@@ -84,6 +84,12 @@ class Value:
         """Whether it may be another number in each thread."""
         return self.thread or self.varies or any(source[-1] == "[]" for source in self.sources)
 
+    @property
+    def is_uniform(self) -> bool:
+        """Whether it is known to be the same number in all threads."""
+        known = bool(self.sources) or (self.top is not None and self.top[0] == "constant")
+        return known and not self.differs
+
 
 NOTHING = Value()
 
