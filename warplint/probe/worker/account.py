@@ -80,6 +80,8 @@ class Account:
     @property
     def has_few(self) -> bool:
         """Whether too few inputs show something."""
+        if self.check == "zero-adjoint":
+            return self.verdict is None and bool(self.wrong or self.right)
         asked = self.whole or bool(self.right)
         return asked and self.verdict is None and not self.wrong and len(self.right) < _AGREEING // 2
 
