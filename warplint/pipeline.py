@@ -132,7 +132,7 @@ def run(
     clock.append(time.monotonic())
     listed = [finding for finding in findings if at_least(finding.severity, least)]
     rules = selection.rules_of(listed)
-    probed = evidence_of(listed, rules, project, options, selection, configurations, progress)
+    probed = evidence_of(listed, rules, project, options, selection, configurations, progress, memory is not None)
     # What was only asked about, and not confirmed, was never there.
     known = {id(finding) for finding in listed}
     nothing = {id(finding) for finding, seen in zip(listed, probed, strict=True) if not _reportable(seen)}

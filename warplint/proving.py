@@ -42,11 +42,12 @@ def evidence_of(
     selection: RuleSelection,
     configurations: Configurations,
     progress: Progress,
+    kept: bool = False,
 ) -> list[Finding]:
     """``findings`` with the evidence of a probe, unless the command line or their configuration turn it off.
 
     Programs run with the Warp beside warplint. Where the code is linted for another one, the evidence says so, and what
-    only the other one gets wrong is not run.
+    only the other one gets wrong is not run. ``kept``: the project is that of the files (see ``probe``).
     """
     findings, places = list(findings), []
     beside = installed_warp() if findings else None
@@ -75,6 +76,7 @@ def evidence_of(
                 project,
                 probe_options,
                 lambda done, total: progress(f"probing {done} of {total}"),
+                kept,
             )
         except NoDevice as error:
             raise DeviceUnusable(

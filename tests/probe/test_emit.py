@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -19,6 +20,8 @@ from warplint.ir.facts import Evidence
 from warplint.ir.programs import DefinitionRef, KernelProgram
 from warplint.probe import NoScript, ProbeOptions, emit, probe, scripts
 from warplint.probe.emit import write_scripts
+from warplint.probe.worker.handles import Unsupported
+from warplint.probe.worker.quotes import refuse_quotes
 from warplint.source.project import Project
 
 Run = Callable[..., list[Evidence]]
@@ -159,3 +162,58 @@ def test_scripts_are_written_for_what_was_decided(tmp_path: Path, kernel_cache: 
     assert outside.evidence.reproduce is None
     assert right.evidence.reproduce == str(tmp_path / "scripts" / "WP999_kernels_1.py")
     assert [one.name for one in (tmp_path / "scripts").iterdir()] == ["WP999_kernels_1.py"]
+
+
+_QUOTING = """
+import warp as wp
+
+
+@wp.kernel
+def in_a_string(x: wp.array(dtype=float)):
+    i = wp.tid()
+    wp.printf('"%f"', x[i])
+    x[i] *= x[i]
+
+
+@wp.kernel
+def in_an_assertion(x: wp.array(dtype=float)):
+    i = wp.tid()
+    assert x[i] < 1.0e9, 'much "too" large'
+    x[i] *= x[i]
+
+
+@wp.kernel
+def in_its_documentation(x: wp.array(dtype=float)):
+    '''A "word".'''
+    i = wp.tid()
+    x[i] *= x[i]
+"""
+
+
+def test_no_script_hands_on_what_would_end_a_string_of_cpp(tmp_path: Path, kernel_cache: Path) -> None:
+    path = tmp_path / "kernels.py"
+    path.write_text(_QUOTING)
+    names = re.findall(r"def (\w+)", _QUOTING)
+    findings = [finding(path, KernelProgram(DefinitionRef(path, name), ())) for name in names]
+    made = scripts(findings, Project(read), ProbeOptions(device="cpu", cache_dir=kernel_cache))
+    for name, script in zip(names[:-1], made[:-1], strict=True):
+        assert script.text is None, name
+        assert "quotation mark" in script.problem, f"{name}: {script.problem}"
+    assert made[-1].text is not None, made[-1].problem
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'SAID = str(["it\'s"])',
+        'class Words:\n    SAID = (str(["it\'s"]), 1)',
+        "import warp as wp\n\ndef f():\n    wp.printf(wp.static(str(SAID)))",
+        "def f(x):\n    assert x, 'a\\x22'",
+    ],
+)
+def test_computed_text_counts_as_well(text: str) -> None:
+    """Warp 1.19 refuses some of these itself."""
+    module = ModuleType("script")
+    exec(text, module.__dict__)
+    with pytest.raises(Unsupported, match="quotation mark"):
+        refuse_quotes(text, module)

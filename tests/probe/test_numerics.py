@@ -68,3 +68,19 @@ def test_what_is_not_finite_is_wrong_where_differences_are() -> None:
     estimate = differentiate(evaluate, evaluate(0.5), np.ones(1), 0.5)
     assert judge(float("nan"), estimate, 1.0) == "wrong"
     assert judge(1.0, estimate, 1.0) == "right"
+
+
+@pytest.mark.parametrize("jump", [0.0, 5.0])
+def test_a_kink_at_the_point_itself(jump: float) -> None:
+    """The slope on one side of a kink is as good as that on the other, though larger steps meet a jump."""
+    x = 0.7
+
+    def evaluate(value: float) -> np.ndarray:
+        step = value - x
+        return np.array([3.0 * max(step, 0.0) - 1.0 * min(step, 0.0) + (jump if step > 0.005 else 0.0)])
+
+    estimate = differentiate(evaluate, evaluate(x), np.ones(1), x, single=False)
+    assert [judge(slope, estimate, 3.0) for slope in (3.0, -1.0, 0.5)] == ["undecided"] * 3
+    if not jump:
+        assert judge(6.0, estimate, 3.0) == "wrong"
+        assert judge(-4.0, estimate, 3.0) == "wrong"

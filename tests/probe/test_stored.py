@@ -6,9 +6,11 @@ import multiprocessing
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import warplint.probe
 from tests.probe.conftest import finding
 from warplint.frontend.fast import read
 from warplint.ir.facts import Evidence, Finding
@@ -168,3 +170,41 @@ def test_a_folder_that_cannot_be_written_to_is_no_error(tmp_path: Path) -> None:
     store.put(_JOB, _ANSWER)
     store.trim()
     assert store.get(_JOB) is None
+
+
+@pytest.mark.parametrize("change", ["nothing", "the file", "what it imports", "what it might import", "the question"])
+def test_programs_are_cut_again_where_something_has_changed(
+    change: str, tmp_path: Path, kernel_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, other = tmp_path / "kernels.py", tmp_path / "numbers_of_it.py"
+    other.write_text("HALF = 0.5\n")
+    head = "import warp as wp\nfrom numbers_of_it import HALF\nfrom not_there import NOTHING\n\n\n"
+    body = (
+        "@wp.kernel\ndef scaled(x: wp.array(dtype=float)):\n    i = wp.tid()\n    x[i] = HALF * NOTHING * x[i] * x[i]\n"
+    )
+    path.write_text(head + body)
+    options = ProbeOptions(device="cpu", cache_dir=tmp_path / "cache")
+    cut: list[int] = []
+    prepared = warplint.probe.prepare
+
+    def noting(*arguments: Any) -> Any:
+        cut.append(len(arguments[0]))
+        return prepared(*arguments)
+
+    monkeypatch.setattr(warplint.probe, "prepare", noting)
+
+    def look(name: str) -> list[str]:
+        project = Project(read, (tmp_path,))
+        one = finding(path, KernelProgram(DefinitionRef(path, name), ()))
+        return [found.verdict for found in probe([one], project, options, kept=True)]
+
+    assert look("scaled") == ["confirmed"]
+    if change == "the file":
+        path.write_text(head + body + "\n")
+    elif change == "what it imports":
+        other.write_text("HALF = 0.25\n")
+    elif change == "what it might import":
+        (tmp_path / "not_there.py").write_text("NOTHING = 1.0\n")
+    asked = "scaled" if change != "the question" else "not_there"
+    assert look(asked) == (["confirmed"] if asked == "scaled" else ["inconclusive"])
+    assert len(cut) == (1 if change == "nothing" else 2)

@@ -83,6 +83,8 @@ def scripts(findings: Sequence[Finding], project: Project, options: ProbeOptions
                     found[number] = Script(None, "it imports from the project, so that no script could stand alone")
                 elif verdict.get("profiles") or verdict.get("sets"):
                     orders.append((number, Writing(job, verdict)))
+                elif verdict["verdict"] == "confirmed":
+                    found[number] = Script(None, f"it compares no numbers: {verdict['detail']}")
                 else:
                     found[number] = Script(None, f"its probe decided nothing: {verdict['detail']}")
         if orders:

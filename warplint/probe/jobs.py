@@ -129,6 +129,8 @@ def _kernel_job(
             one |= {"in_loop": mark.in_loop, "blocks": list(mark.blocks), "around": list(mark.around)}
             one["way"] = list(mark.way)
             one["entry"] = mark.entry
+            if mark.leaves:
+                one["leaves"] = True
             if mark.once is not None:
                 one["once"] = list(mark.once)
         marks.append(one)

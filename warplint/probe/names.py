@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -13,7 +14,7 @@ from warplint.probe.factory_values import FactoryValues
 from warplint.probe.folding import Thing, Unfolded
 from warplint.probe.records import record_fields
 from warplint.probe.rewrite import Edit, cut
-from warplint.probe.script import DEEPEST, Item, Place, Refused, Text
+from warplint.probe.script import DEEPEST, Item, Place, Refused
 from warplint.source.bindings import target_names
 from warplint.source.project import (
     Definition,
@@ -36,6 +37,11 @@ IGNORED = (
 )
 #: What Warp runs the argument of while it compiles.
 _EVALUATING = ("warp.static",)
+
+
+#: Constants that are numbers, by what they are called; and those of them that are small or large.
+_NUMBER = re.compile(r"_?[A-Z][A-Z0-9_]*")
+_SMALL, _LARGE = re.compile("MIN|EPS|TOL"), re.compile("MAX|INF")
 
 
 class Names(FactoryValues):
@@ -341,7 +347,7 @@ class Names(FactoryValues):
             value, element, scope = found
             if isinstance(value, (ir.Subscript, ir.Name)):
                 text = self._rewritten(value, replace(place, scope=scope))
-                return self._known(prefix.id, Text(f"({text})[{element}]" if element is not None else text))
+                return text if element is None else self._element(prefix.id, text, element)
         raise Refused(f"it cannot be told what `{dotted}` is")
 
     def _external(self, name: str, written: str) -> str:
@@ -354,13 +360,18 @@ class Names(FactoryValues):
                 raise Refused(f"`{name}` is imported from outside the project")
             if hasattr(builtins, name):
                 return name
-        elif top not in IMPORTABLE and self._imports is None:
-            raise Refused(f"`{name}` is imported from outside the project")
+        number = ""
+        if top not in IMPORTABLE and self._imports is None:
+            number = _some_number(written)
+            if not number or "." not in name:
+                raise Refused(f"`{name}` is imported from outside the project")
+            self._assumed[written] = number
+            self._guessed.add(written)
         key = ("external", name)
         item = self._items.get(key)
         if item is None:
             item = self._items[key] = Item(self._fresh(written))
-            item.text = _import(name, item.name)
+            item.text = f"{item.name} = {number}" if number else _import(name, item.name)
             self._order.append(item)
         return item.name
 
@@ -397,6 +408,13 @@ class Names(FactoryValues):
             self._order.append(item)
         return item.name
 
+    def _is_outside(self, expr: ir.Expr, place: Place) -> bool:
+        """Whether ``expr`` names something of a package that is neither the project nor Warp nor what computes."""
+        if not isinstance(expr, ir.Attribute):
+            return False
+        name = self._project.external(place.module, expr, place.scope) or ""
+        return "." in name and name.partition(".")[0] not in IMPORTABLE
+
 
 def _chain(expr: ir.Expr) -> tuple[ir.Name, list[ir.Attribute]] | None:
     attributes: list[ir.Attribute] = []
@@ -404,6 +422,13 @@ def _chain(expr: ir.Expr) -> tuple[ir.Name, list[ir.Attribute]] | None:
         attributes.append(expr)
         expr = expr.value
     return (expr, attributes[::-1]) if isinstance(expr, ir.Name) else None
+
+
+def _some_number(name: str) -> str:
+    """What stands for a constant that is imported from elsewhere; empty where it need not be a number."""
+    if not _NUMBER.fullmatch(name):
+        return ""
+    return "1.0e-6" if _SMALL.search(name) else "1.0e6" if _LARGE.search(name) else "0.7"
 
 
 def _import(name: str, alias: str) -> str:

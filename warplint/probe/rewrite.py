@@ -68,6 +68,8 @@ class Mark:
     once: tuple[int, ...] | None = None
     #: Counted where the outermost loop around the place begins; 0 without one.
     entry: int = 0
+    #: Whether the place leaves a loop, by itself or in what follows it.
+    leaves: bool = False
 
 
 #: Blocks are numbered apart from flagged places, and those of each file apart from those of others.
@@ -97,7 +99,7 @@ def reach_edits(
         wanted[(*statement.span, number)] = f'{WARP}.printf("{REACHED} {number}~\\n")'
 
     for number, span in flagged:
-        entry = 0
+        entry, leaves = 0, False
         if span == function.span:
             blocks = [*_inner_blocks(function.body), *_rests(function.body)]
             blocks = [block for block in blocks if not _leaves(block)]
@@ -113,7 +115,8 @@ def reach_edits(
             # without a loop, the other branches exclude the flagged one
             blocks = [block for block in _inner_blocks(loops[0].body) if not _leaves(block)] if loops else []
             way = [block for outer, inner in pairwise(path) for block in _blocks(outer) if inner in block]
-            once, in_loop = None, bool(loops) and not _ends_loop(path)
+            leaves = bool(loops) and _ends_loop(path)
+            once, in_loop = None, bool(loops) and not leaves
             if in_loop:
                 entry = _number((loops[0],), file)
                 ask(loops[0], entry)
@@ -127,6 +130,7 @@ def reach_edits(
             tuple(_number(block, file) for block in way),
             once,
             entry,
+            leaves,
         )
     edits: list[Edit] = []
     for key, mark in sorted(wanted.items()):

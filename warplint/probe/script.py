@@ -109,6 +109,16 @@ class Script(abc.ABC):
             self._order.append(item)
         return item.name
 
+    def _element(self, name: str, text: str, element: int) -> str:
+        """A name for one element of what the script has under ``text``: Warp calls funcs by name alone."""
+        key = ("element", text, element)
+        item = self._items.get(key)
+        if item is None:
+            item = self._items[key] = Item(self._fresh(name))
+            item.text = f"{item.name} = ({text})[{element}]"
+            self._order.append(item)
+        return item.name
+
     def _alias(self, name: str) -> str:
         """Another name for ``name``, for functions in which a local hides it."""
         key = ("alias", name)

@@ -6,6 +6,7 @@ constants, ``wp.static``) consist of literals, arithmetic and calls that are kno
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
@@ -476,12 +477,36 @@ class Slicer(Names):
                 self._constant(value, inner, edits, local=names)
             except Refused:
                 if bases:
-                    raise
+                    return self._numbered(node, place, lines[0])
                 continue  # a member that the kernel may not even use; if it does, Warp says so
             lines.append(f"    {targets[0].id} = {joined(cut(place.module.lines, value.span, edits))}")
         if len(lines) == 1:
             lines.append("    pass")
         return "\n".join(lines)
+
+    def _numbered(self, node: ir.ClassDef, place: Place, head: str) -> str:
+        """An enumeration of numbers from a package outside of the project: other numbers do as well.
+
+        Raises Refused for one that is made of anything else.
+        """
+        values = [
+            (statement.targets[0].id, statement.value)
+            for statement in node.body
+            if isinstance(statement, ir.Assign) and isinstance(statement.targets[0], ir.Name)
+        ]
+        kinds = {self._project.external(place.module, base, place.scope) for base in node.bases}
+        own = {value.value for _, value in values if isinstance(value, ir.Constant) and type(value.value) is int}
+        outside = [name for name, value in values if self._is_outside(value, place)]
+        others = [k for k, (_, value) in enumerate(values) if not isinstance(value, ir.Constant)]
+        if len(others) > len(outside) or not kinds <= {"enum.IntEnum", "enum.IntFlag"}:
+            raise Refused(f"the class `{node.name}` has members that would have to be run")
+        self._assumed[node.name] = "numbers in order"
+        self._guessed.add(node.name)
+        flags = "enum.IntFlag" in kinds
+        free = (number for k in itertools.count() if (number := 1 << k if flags else k) not in own)
+        numbers = {name: next(free) for name in outside}
+        known = {name: value.value for name, value in values if isinstance(value, ir.Constant)}
+        return "\n".join([head, *(f"    {name} = {(known | numbers)[name]!r}" for name, _ in values)])
 
 
 def _find(module: Module, qualname: str) -> Iterator[Definition]:

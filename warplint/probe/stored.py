@@ -54,8 +54,8 @@ class Store:
     """
 
     def __init__(self, folder: Path, context: str) -> None:
-        self._folder = folder
-        self._context = context
+        self.folder = folder
+        self.context = context
         self._written = False
 
     def get(self, job: Job, resume: bool = False) -> Answer | None:
@@ -63,7 +63,10 @@ class Store:
 
         What ran out of time is only of use to ``resume``: another time the machine may be less busy.
         """
-        key = self._key(job)
+        return self.at(self.key(job), resume)
+
+    def at(self, key: str, resume: bool = False) -> Answer | None:
+        """As ``get``, for the job with this ``key``."""
         path = self._path(key)
         try:
             entry = json.loads(path.read_bytes())
@@ -82,7 +85,7 @@ class Store:
 
     def put(self, job: Job, answer: Answer) -> None:
         """Stores ``answer`` for the next run."""
-        key = self._key(job)
+        key = self.key(job)
         path = self._path(key)
         body = [list(answer.verdicts), answer.device, answer.warp_version]
         entry = {"key": key, "at": time.time(), "sum": _sum(body), "answer": body}
@@ -105,7 +108,7 @@ class Store:
             return
         found: list[tuple[float, int, str]] = []
         with contextlib.suppress(OSError):
-            for folder in os.scandir(self._folder):
+            for folder in os.scandir(self.folder):
                 with contextlib.suppress(OSError):
                     for file in os.scandir(folder.path):
                         state = file.stat()
@@ -122,12 +125,13 @@ class Store:
             size -= taken
             count -= 1
 
-    def _key(self, job: Job) -> str:
-        text = json.dumps([self._context, job.script, job.twin, job.plan])
+    def key(self, job: Job) -> str:
+        """Under which name the answer to ``job`` is stored."""
+        text = json.dumps([self.context, job.script, job.twin, job.plan])
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
     def _path(self, key: str) -> Path:
-        return self._folder / key[:2] / f"{key[2:]}.json"
+        return self.folder / key[:2] / f"{key[2:]}.json"
 
 
 def open_store(options: ProbeOptions, gpu: str | None) -> Store | None:

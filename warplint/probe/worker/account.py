@@ -42,9 +42,11 @@ _REPEATED = 4
 class Account:
     """The evidence on one flagged place so far; ``verdict`` is None while there is not enough."""
 
-    def __init__(self, check: str, races: bool, mark: dict[str, Any]) -> None:
+    def __init__(self, check: str, races: bool, mark: dict[str, Any], meets: bool = False) -> None:
         self.check = check
-        self.races = races
+        self.races = races or meets
+        # what several threads showed may be no race: one thread alone does not tell
+        self._only_meets = meets and not races
         self.mark = mark
         self.scouted = 0
         self.exercised = 0
@@ -65,6 +67,8 @@ class Account:
         # input sets at which all derivatives are zero, by tape and differences
         self.flat = 0
         self.singular: list[dict[str, Any]] = []
+        # input sets at which the launch ends and the reverse sweep does not
+        self.endless_sweeps = 0
         self.verdict: dict[str, Any] | None = None
         self.last_wrong: Profile | None = None
 
@@ -75,11 +79,17 @@ class Account:
 
     @property
     def has_few(self) -> bool:
-        """Whether too few inputs show something about a whole definition."""
-        return self.whole and self.verdict is None and not self.wrong and len(self.right) < _AGREEING // 2
+        """Whether too few inputs show something."""
+        if self.check == "zero-adjoint":
+            return self.verdict is None and bool(self.wrong or self.right)
+        asked = self.whole or bool(self.right)
+        return asked and self.verdict is None and not self.wrong and len(self.right) < _AGREEING // 2
 
-    def runs_all(self, hits: dict[str, int]) -> bool:
-        """Whether inputs that reach these marks run every block that ran so far."""
+    def runs_all(self, hits: dict[str, int], threads: int) -> bool:
+        """Whether inputs that reach these marks run the flagged place as often as it takes; for a whole definition,
+        every block that ran so far."""
+        if not self.whole:
+            return self.repeated(hits, threads)
         return self.reached(hits) and all(hits.get(str(block)) for block in self._touched & set(self.mark["blocks"]))
 
     @property
@@ -158,11 +168,34 @@ class Account:
         elif self.check == "finite-adjoint":
             self._add_directed(profile, found["compared"], found["hits"])
         elif self.check == "zero-adjoint":
-            self._add_silent(profile, found["compared"])
+            # what other threads compute elsewhere says nothing about the flagged place
+            if self._count(found["hits"]) >= threads:
+                self._add_silent(profile, found["compared"])
         elif self.check == "replay":
             self._add_repeated(profile, found["compared"])
         else:
             self._add(profile, found["compared"], found["hits"])
+
+    def add_endless(self, profile: Profile, hits: dict[str, int] | None) -> None:
+        """Takes in one input set at which the reverse sweep runs on long after the launch would have ended.
+
+        Only where a single thread runs: several may do that to each other. And only where the flagged place leaves a
+        loop: what is computed in one does not make another loop endless.
+        """
+        if self.check != "gradient" or profile.threads > 1 or not self.reached(hits):
+            return
+        if not (self.whole or self.mark.get("leaves")):
+            self.reasons["the reverse sweep does not end"] += 1
+            return
+        self.endless_sweeps += 1
+        if self.endless_sweeps >= _DISAGREEING:
+            self.verdict = {
+                "verdict": "confirmed",
+                "detail": f"backward() does not end at {self.endless_sweeps} sets of inputs where the launch does",
+                "numbers": {"inputs": self.endless_sweeps + len(self.right), "wrong": self.endless_sweeps},
+                # no other device is to run this
+                "profiles": [],
+            }
 
     def _add_directed(self, profile: Profile, compared: list[dict[str, Any]], hits: dict[str, int] | None) -> None:
         endless = [one for one in compared if not _finite(one["tape"])]
@@ -240,7 +273,9 @@ class Account:
             self.right.append({"profile": profile, "compared": right})
             self._covers(profile, hits)
             alone = sum(one["profile"].threads == 1 for one in self.right)
-            settled = not self.wrong or (self.suspects_race and alone >= _AGREEING_ALONE)
+            alone_tells = self.suspects_race and (self.whole or not self._only_meets)
+            settled = not self.wrong or (alone_tells and alone >= _AGREEING_ALONE)
+            settled = settled and not self.endless_sweeps
             if (
                 (len(self.right) >= _AGREEING or self.suspects_race)
                 and settled
@@ -269,7 +304,7 @@ class Account:
             return inconclusive("tape and finite differences disagree at some inputs, but not reliably")
         if self.whole and not self.right and not self.singular and self.flat >= _AGREEING and not self._untouched():
             return _nothing(f"both tape and finite differences give zero at {self.flat} sets of inputs")
-        clean = not self.endless and not self.singular and not self._unseen()
+        clean = not self.endless and not self.endless_sweeps and not self.singular and not self._unseen()
         if len(self.right) >= _AGREEING_AT_LAST and clean and self.check != "finite-adjoint":
             return self._refuted()
         if self.right and self.check in ("zero-adjoint", "replay"):
@@ -329,9 +364,16 @@ class Account:
 def may_race(usage: Usage) -> bool:
     """Whether two threads may touch one element without an atomic operation."""
     for use in usage.uses.values():
+        if usage.rank == 1 and use.is_private:
+            continue
         if use.stores and (use.loads or any(source[-1] == "[]" for source in use.store_sources)):
             return True
     return False
+
+
+def meets(usage: Usage) -> bool:
+    """Whether all threads store to one element."""
+    return any(use.unthreaded for use in usage.uses.values())
 
 
 def scatters(usage: Usage) -> bool:

@@ -35,6 +35,8 @@ def silent(experiment: Experiment, stage: Stage) -> Comparison:
     for number, leaf in enumerate(experiment.leaves):
         if leaf.read:
             for name, initial in views(experiment.buffers[id(leaf.array)].initial):
+                if experiment.is_fixed(leaf, name):
+                    continue
                 for index in _some(experiment, leaf, initial):
                     found = _silent(experiment, leaf, name, index, initial, gradient[number, name], base)
                     if found is not None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+
+import warp as wp
 
 try:
     from warp._src import codegen as codegen
@@ -67,3 +71,25 @@ def link_headers(source: Path, target: Path) -> bool:
         part.replace(copy)
         found = True
     return found
+
+
+@contextlib.contextmanager
+def building_once() -> Iterator[None]:
+    """Within it, a func that is built by itself, not as part of a module, is built once.
+
+    ``Adjoint.add_call`` builds the callee at every call, with all that it calls: the time doubles with every level.
+    """
+    original = wp.Function.build
+    built: dict[int, Any] = {}
+
+    def build(self: Any, builder: Any, *rest: Any, **named: Any) -> None:
+        if builder is not None or id(self) not in built:
+            original(self, builder, *rest, **named)
+        if builder is None:
+            built[id(self)] = self
+
+    wp.Function.build = build
+    try:
+        yield
+    finally:
+        wp.Function.build = original

@@ -13,7 +13,8 @@ from warplint.probe.worker.compat import types
 
 if TYPE_CHECKING:
     from warplint.probe.worker.inputs import Profile
-    from warplint.probe.worker.usage import Path, Usage, Use
+    from warplint.probe.worker.usage import Usage
+    from warplint.probe.worker.uses import Path, Use
 
 #: The largest value of an integer: ``("constant", n)``, ``("thread",)``, ``("shape", path, dimension)``, ``("drawn",
 #: path)``, or an operation on two of those.

@@ -15,10 +15,11 @@ from typing import Any
 
 import warp as wp
 
-from warplint.probe.worker.compat import types
+from warplint.probe.worker.compat import building_once, types
 from warplint.probe.worker.inputs import Choice, choices
 from warplint.probe.worker.shapes import SCALAR, Kind, Shapes, Term
-from warplint.probe.worker.usage import Usage, Use
+from warplint.probe.worker.usage import Usage
+from warplint.probe.worker.uses import Use
 from warplint.records import dataclass
 
 # How many instances are built at most before the guess counts as wrong, and how many of those that fit are returned.
@@ -67,7 +68,8 @@ def fitting(item: Any, double: bool) -> list[Choice]:
     found that fits. ``item`` must come from a module that is not compiled afterwards: instances stay behind in it.
     """
     try:
-        return list(_Search(item).run(double))[:_RETURNED]
+        with building_once():
+            return list(_Search(item).run(double))[:_RETURNED]
     except (AttributeError, KeyError, IndexError, TypeError, ValueError, RecursionError):
         return []  # code that was not thought of: the plain choices are left
 
@@ -191,7 +193,10 @@ class _Search:
                 kind = ("vector", 3, 0) if choice.number is wp.vec3f else SCALAR
                 plain.append(Filling(kind, _number(_guess(slot, terms[slot.name], "float32").number, "float32")))
             guesses.append(tuple(plain))
-        return list(dict.fromkeys(guesses))
+        # what stands for a struct needs no guess
+        known = Filling(SCALAR, "float32")
+        pairs = [zip(self.slots, guess, strict=True) for guess in guesses]
+        return list(dict.fromkeys(tuple(known if slot.struct else one for slot, one in pair) for pair in pairs))
 
     def _climb(self, starts: list[tuple[Filling, ...]]) -> list[tuple[Filling, ...]]:
         """Changes what flows into the statement that Warp refuses, from what came farthest."""
@@ -224,13 +229,16 @@ class _Search:
         return []
 
     def _changes(self, fillings: tuple[Filling, ...], flowing: set[str]) -> Iterator[tuple[Filling, ...]]:
-        places = [number for number, slot in enumerate(self.slots) if slot.name in flowing]
+        places = [n for n, slot in enumerate(self.slots) if slot.name in flowing and slot.struct is None]
         for number in ("float64", "float32"):
             yield tuple(
                 Filling(one.kind, _number(one.number, number)) if place in places else one
                 for place, one in enumerate(fillings)
             )
-            yield tuple(Filling(one.kind, _number(one.number, number)) for one in fillings)
+            yield tuple(
+                one if slot.struct else Filling(one.kind, _number(one.number, number))
+                for slot, one in zip(self.slots, fillings, strict=True)
+            )
         for place in places:
             for kind in _KINDS:
                 yield (*fillings[:place], Filling(kind, fillings[place].number), *fillings[place + 1 :])

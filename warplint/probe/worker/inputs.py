@@ -12,7 +12,9 @@ import warp as wp
 from warplint.probe.worker.compat import array_class, types
 from warplint.probe.worker.extents import RATIOS, Extents
 from warplint.probe.worker.handles import Unsupported, group_roots, make_handle, make_texture, texture_rank
-from warplint.probe.worker.usage import Path, Usage, Use
+from warplint.probe.worker.packed import pack
+from warplint.probe.worker.usage import Usage
+from warplint.probe.worker.uses import Path, Use
 from warplint.records import dataclass
 
 # How long arrays of structs are whose elements hold arrays of their own.
@@ -77,6 +79,7 @@ class Arguments:
     arrays: list[Any] = field(default_factory=list)
     written: set[int] = field(default_factory=set)  # ids of arrays that the kernel may change
     keep: list[Any] = field(default_factory=list)
+    fixed: set[Path] = field(default_factory=set)  # floats that hold ids, and are not to be moved
 
 
 def views(data: np.ndarray, prefix: str = "") -> Iterator[tuple[str, np.ndarray]]:
@@ -157,6 +160,7 @@ class Draw:
         self.instances: dict[int, list[Any]] = {}
         self.extents = Extents(usage, profile)
         self.written: set[int] = set()
+        self.fixed: set[Path] = set()
 
     def arguments(self, types: dict[str, Any]) -> Arguments:
         """Values for parameters of the given types, in order."""
@@ -167,7 +171,7 @@ class Draw:
         if self.usage.tiles and self.usage.rank > 1:
             # the last number is often a thread's within its block, and blocks have one thread on the CPU device
             dim = (*dim[:-1], 1)
-        return Arguments(values, dim, self.leaves, self.arrays, self.written, self.keep)
+        return Arguments(values, dim, self.leaves, self.arrays, self.written, self.keep, self.fixed)
 
     def value(self, path: Path, kind: Any) -> Any:
         """One argument, or one field of a struct."""
@@ -179,7 +183,8 @@ class Draw:
                 setattr(instance, name, self.value((*path, name), variable.type))
             return instance
         if getattr(kind, "_wp_scalar_type_", None) is not None:
-            return kind(*np.ravel(self.composite(kind, ())).tolist())
+            packed = self.packed(path, kind, ())
+            return kind(*np.ravel(self.composite(kind, ()) if packed is None else packed).tolist())
         if kind in (float, int, bool, *_FLOATS, *_INTS, wp.bool):
             return self.scalar(path, kind)
         if texture_rank(kind):
@@ -339,6 +344,17 @@ class Draw:
             )
         return values
 
+    def packed(self, path: Path, kind: Any, shape: tuple[int, ...]) -> np.ndarray | None:
+        """The floats of an id, for floats that the kernel makes one of; None for others."""
+        use = self.usage.uses.get(path)
+        if use is None or use.packed is None or use.handle is None:
+            return None
+        item = make_handle(use.handle, self.ints, self.device, self.grouped)
+        self.keep.append(item)
+        self.fixed.add(path)
+        size = int(kind._shape_[0])
+        return np.broadcast_to(pack(use.packed, int(item.id), size), (*shape, size)).astype(np.float32)
+
     # --- arrays ---
 
     def array(self, path: Path, kind: Any) -> Any:
@@ -407,6 +423,9 @@ class Draw:
             for name, variable in dtype.vars.items():
                 data[name] = self.contents((*path, name), variable.type, shape)
             return data
+        packed = self.packed(path, dtype, shape)
+        if packed is not None:
+            return packed
         if getattr(dtype, "_wp_scalar_type_", None) is not None:
             return self.composite(dtype, shape, use).astype(_numpy(dtype._wp_scalar_type_))
         if dtype in (bool, wp.bool):

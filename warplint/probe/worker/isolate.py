@@ -11,7 +11,7 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +22,14 @@ PR_SET_PDEATHSIG = 1
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a child: its result, or how it ended. ``stderr`` is what it wrote there (the tail)."""
+    """What became of a child: its result, or how it ended. ``stderr`` is what it wrote there (the tail), ``stage`` what
+    it was doing, and ``note`` what it had to say by then."""
 
     result: Any
     ended: str  # "returned", "timeout", "memory", "signal N", "exit N"
     stage: str
     stderr: str
+    note: str = ""
 
 
 def die_with_parent() -> None:
@@ -38,6 +40,16 @@ def die_with_parent() -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(1)
+
+
+@contextlib.contextmanager
+def ending_after(seconds: float) -> Iterator[None]:
+    """Ends this process with the signal SIGPROF if what is inside takes more ``seconds`` of the processor."""
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
 
 
 def address_space() -> int:
@@ -75,6 +87,8 @@ class Stage:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._pipe = -1
+        #: What the parent is to know if the child does not return.
+        self.note = ""
 
     def connect(self, pipe: int) -> None:
         """In the child: where answers go."""
@@ -85,13 +99,15 @@ class Stage:
         _write(self._pipe, json.dumps(value).encode() + b"\n")
 
     def set(self, name: str) -> None:
-        self._path.write_text(name)
+        self._path.write_text(f"{name}\n{self.note}")
 
-    def get(self) -> str:
+    def get(self) -> tuple[str, str]:
+        """The name of the stage, and the note."""
         try:
-            return self._path.read_text()
+            name, _, note = self._path.read_text().partition("\n")
         except OSError:
-            return ""
+            return "", ""
+        return name, note
 
 
 class Child:
@@ -155,13 +171,13 @@ class Child:
         _, status = os.waitpid(self.pid, 0)
         os.close(self._pipe)
         stderr = _tail(self._errors)
-        stage = self._stage.get()
+        stage, note = self._stage.get()
         if late:
-            return Outcome(None, "timeout", stage, stderr)
+            return Outcome(None, "timeout", stage, stderr, note)
         if os.WIFSIGNALED(status):
             number = os.WTERMSIG(status)
             ended = "timeout" if number == signal.SIGXCPU else f"signal {signal.Signals(number).name}"
-            return Outcome(None, ended, stage, stderr)
+            return Outcome(None, ended, stage, stderr, note)
         code = os.WEXITSTATUS(status)
         if code == MEMORY:
             return Outcome(None, "memory", stage, stderr)

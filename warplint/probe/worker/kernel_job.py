@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import ModuleType
@@ -14,12 +14,14 @@ from typing import Any
 import warp as wp
 
 from warplint.probe.worker import isolate
-from warplint.probe.worker.account import Account, inconclusive, may_race, through_callers, with_assumptions
+from warplint.probe.worker.account import Account, inconclusive, may_race, meets, through_callers, with_assumptions
 from warplint.probe.worker.checks import repeated, silent
 from warplint.probe.worker.experiment import Experiment, nothing_to_differentiate
 from warplint.probe.worker.generics import fitting
+from warplint.probe.worker.guesses import Guess, Guesses, either
 from warplint.probe.worker.handles import Unsupported, group_roots
 from warplint.probe.worker.inputs import Choice, Draw, Profile, choices
+from warplint.probe.worker.ladder import MORE, Ladder
 from warplint.probe.worker.loading import (
     DoesNotCompile,
     backward_disabled,
@@ -30,13 +32,11 @@ from warplint.probe.worker.loading import (
     wrap,
 )
 from warplint.probe.worker.order import ordered
+from warplint.probe.worker.packed import learn
 from warplint.probe.worker.questions import answer
 from warplint.probe.worker.scouting import Scout, count_marks
 from warplint.probe.worker.usage import Usage
 
-# How many input sets are drawn at most.
-_ATTEMPTS = 32
-_ATTEMPTS_DIRECTED = 32
 # After so many, hundreds of inputs are run forward only to find some that reach what was missed (``scouting``).
 _BEFORE_SCOUTING = 10
 _SCOUTED_SETS = 16
@@ -47,6 +47,8 @@ _ATTEMPT_SECONDS = 15.0
 # After so many input sets at which bounds are only left in reverse, a version without checks is compiled: other inputs
 # may decide sooner than that takes.
 _STRAYED = 3
+# After so many input sets at which the reverse sweep does not end, no others are tried.
+_ENDLESS = 6
 
 
 # Stands for a mark that need not be asked about.
@@ -78,7 +80,31 @@ class KernelJob:
     def run(self) -> dict[str, Any]:
         """``verdicts``: one for each mark, as JSON."""
         said = self._run()
-        return said | {"verdicts": [with_assumptions(verdict, self.plan) for verdict in said["verdicts"]]}
+        verdicts = said["verdicts"]
+        others = Guesses(self.plan).others(self.script, self.twin)
+        if others and any(verdict["verdict"] == "refuted" for verdict in verdicts):
+            return said | {"verdicts": self._whatever(verdicts, others)}
+        return said | {"verdicts": [with_assumptions(verdict, self.plan) for verdict in verdicts]}
+
+    def _whatever(self, verdicts: list[dict[str, Any]], others: list[Guess]) -> list[dict[str, Any]]:
+        """``verdicts`` after the scripts with the other truth values ran: what is right with all of them is right."""
+        found = [with_assumptions(verdict, self.plan) for verdict in verdicts]
+        right = {number for number, verdict in enumerate(verdicts) if verdict["verdict"] == "refuted"}
+        for left, guess in zip(range(len(others), 0, -1), others, strict=True):
+            plan = {**self.plan, "assumed": guess.assumed}
+            job = {"script": guess.script, "twin": guess.twin, "plan": plan}
+            share = (self.deadline - time.monotonic()) / left
+            if share < 1.0 or not right:
+                return found
+            other = KernelJob(job, self.scratch, self.device, share)._run()["verdicts"]
+            for number in sorted(right):
+                if other[number]["verdict"] != "refuted":
+                    right.discard(number)
+                    if other[number]["verdict"] == "confirmed":
+                        found[number] = with_assumptions(other[number], plan)
+        for number in right:
+            found[number] = either(verdicts[number], self.plan)
+        return found
 
     def _run(self) -> dict[str, Any]:
         if self.check == "compile":
@@ -217,6 +243,11 @@ class KernelJob:
             compile_kernel(twin, "cpu")
         return kernel, twin
 
+    @property
+    def module(self) -> ModuleType:
+        """The script, loaded."""
+        return self._module(self.script)
+
     def _module(self, text: str, suffix: str = "") -> ModuleType:
         return load_script(text, self.scratch, suffix)
 
@@ -235,14 +266,15 @@ class KernelJob:
         for use in usage.uses.values():
             if use.root is not None:
                 group_roots(use.root, self.device)  # known here, it is known in all children
+        learn(usage, self.scratch)
         races = may_race(usage)
-        accounts = {number: Account(self.check, races, self.marks[number]) for number in open_marks}
-        ladder = _Ladder(self.check == "finite-adjoint", bool(self.plan.get("ordered")))
+        accounts = {number: Account(self.check, races, self.marks[number], meets(usage)) for number in open_marks}
+        ladder = Ladder(self.check == "finite-adjoint", bool(self.plan.get("ordered")))
         shared: Counter[str] = Counter()
         release: isolate.Servant | None = None
         servant = self._servant(kernel, twin, usage)
         scouted = more = False
-        strayed = 0
+        strayed = endless = 0
         for profile in ladder:
             wanting = any(account.needs_scouting for account in accounts.values())
             if ladder.tried == _BEFORE_SCOUTING and wanting and twin is not None and not scouted:
@@ -272,6 +304,13 @@ class KernelJob:
                 guarded = replace(profile, guard=64)
                 outcome = self._attempt(release, guarded, left, waiting)
                 release.close()
+            if outcome.ended == "signal SIGPROF" and outcome.stage == "backward":
+                endless += 1
+                self._endless(json.loads(outcome.note), ladder, profile, [accounts[number] for number in waiting])
+                if endless >= _ENDLESS:
+                    shared["the reverse sweep does not end"] += 1000
+                    break
+                continue
             if outcome.ended != "returned":
                 self._failed(outcome, ladder, shared)
                 continue
@@ -285,7 +324,16 @@ class KernelJob:
             self._steer(ladder, profile, [accounts[number] for number in waiting])
         return {number: account.result(shared) | account.coverage(usage) for number, account in accounts.items()}
 
-    def _steer(self, ladder: _Ladder, profile: Profile, accounts: list[Account]) -> None:
+    def _endless(self, hits: dict[str, int] | None, ladder: Ladder, profile: Profile, accounts: list[Account]) -> None:
+        """Notes an input set at which the reverse sweep does not end, and asks for others like it."""
+        for account in accounts:
+            account.add_endless(profile, hits)
+        if profile.threads > 1:
+            ladder.prefer(replace(profile, threads=1))
+        else:
+            ladder.again(profile)
+
+    def _steer(self, ladder: Ladder, profile: Profile, accounts: list[Account]) -> None:
         """Decides what to draw next from what the open accounts still need."""
         if any(account.suspects_race for account in accounts):
             # A race between threads is no wrong adjoint: what one thread alone shows decides.
@@ -295,7 +343,7 @@ class KernelJob:
         if any(account.is_rough for account in accounts):
             ladder.stretch()
 
-    def _scout(self, twin: Any, accounts: dict[int, Account], ladder: _Ladder, deadline: float) -> None:
+    def _scout(self, twin: Any, accounts: dict[int, Account], ladder: Ladder, deadline: float) -> None:
         """Looks for inputs that run what the open accounts still miss, and asks for them."""
         usage = Usage(twin)
         waiting = {number: account for number, account in accounts.items() if account.verdict is None}
@@ -322,7 +370,7 @@ class KernelJob:
         for number, account in waiting.items():
             account.dead = scout.dead(self.marks[number])
 
-    def _look_for_more(self, twin: Any, accounts: dict[int, Account], ladder: _Ladder, deadline: float) -> None:
+    def _look_for_more(self, twin: Any, accounts: dict[int, Account], ladder: Ladder, deadline: float) -> None:
         """Looks for inputs that run all that ran so far, where few of those drawn did, or could be run at all."""
         usage = Usage(twin)
         waiting = {number: account for number, account in accounts.items() if account.has_few}
@@ -330,9 +378,10 @@ class KernelJob:
             return
 
         def fruitful(number: int, profile: Profile, hits: dict[str, int]) -> bool:
-            return waiting[number].runs_all(hits)
+            return waiting[number].runs_all(hits, profile.threads**usage.rank)
 
-        scout = Scout(twin, usage, [self.marks[number] for number in waiting], ladder.manner, fruitful)
+        manner = replace(ladder.manner, seed=MORE)
+        scout = Scout(twin, usage, [self.marks[number] for number in waiting], manner, fruitful)
         found: Counter[int] = Counter()
         for profile, hits in scout.search(self.scratch, deadline - 1.0):
             wanted = [n for n in waiting if found[n] < _SCOUTED_SETS and fruitful(n, profile, hits)]
@@ -382,6 +431,7 @@ class KernelJob:
             hits = count_marks(twin, arguments, self.scratch, self.marks)
             if not any(Account(self.check, False, self.marks[number]).reached(hits) for number in waiting):
                 return {"hits": hits, "problem": "", "compared": []}
+        stage.note = json.dumps(hits)
         draw = Draw(usage, profile, self.device)
         arguments = draw.arguments({argument.label: argument.type for argument in kernel.adj.args})
         experiment = Experiment(kernel, arguments, self.device, profile.seed)
@@ -399,7 +449,7 @@ class KernelJob:
             "compared": [one.as_json() for one in comparison.compared],
         }
 
-    def _failed(self, outcome: isolate.Outcome, ladder: _Ladder, reasons: Counter[str]) -> None:
+    def _failed(self, outcome: isolate.Outcome, ladder: Ladder, reasons: Counter[str]) -> None:
         """Notes why an input set gave nothing, and asks for others. Raises Unsupported where none will."""
         if outcome.ended == "timeout":
             self.overruns += 1
@@ -427,63 +477,3 @@ class KernelJob:
         else:
             lines = [line for line in outcome.stderr.splitlines() if line.strip()]
             reasons[f"the launch fails: {lines[-1][:200] if lines else outcome.ended}"] += 1
-
-
-class _Ladder:
-    """The input sets to try, in order; it adapts to what failed."""
-
-    def __init__(self, directed: bool, ordered: bool = False) -> None:
-        self.directed = directed
-        self._ordered = ordered
-        self.single = False
-        self.tried = 0
-        self._room = 0
-        self._ratios = False
-        self._stretched = False
-        self._next: list[Profile] = []
-
-    def __iter__(self) -> Iterator[Profile]:
-        for seed in range(_ATTEMPTS_DIRECTED if self.directed else _ATTEMPTS):
-            while self._next:
-                profile = self._next.pop(0)
-                if not self.single or profile.threads == 1:
-                    yield profile
-            self.tried = seed
-            yield Profile(
-                seed=seed,
-                threads=1 if self.single else ((1, 3, 1, 4, 2) if seed < 5 else (1, 8, 6, 1, 8))[seed % 5],
-                extent=(12, 24, 48, 96)[min(self._room // 2, 3)],
-                limit=(4, 3, 2, 1)[min(self._room // 3, 3)],
-                count=(3, 4, 2, 5)[seed % 4],
-                signs=seed % 2 == 1,
-                directed=self.directed,
-                ordered=self._ordered,
-                ratios=self._ratios,
-                spread=(1.0, 30.0, 1000.0, 0.1)[seed % 4] if self._stretched else 1.0,
-            )
-
-    @property
-    def manner(self) -> Profile:
-        """How inputs are drawn, whatever the seed."""
-        return Profile(seed=0, directed=self.directed, ordered=self._ordered, ratios=self._ratios)
-
-    def again(self, profile: Profile) -> None:
-        """Asks for inputs near those of ``profile``: what was seen there must be seen again."""
-        if not profile.jitter and not self.directed:
-            self._next[:0] = [replace(profile, jitter=jitter) for jitter in range(1, 5)]
-
-    def prefer(self, profile: Profile) -> None:
-        """Asks for this input set soon."""
-        self._next.append(profile)
-
-    def divisible(self) -> None:
-        """Asks for numbers whose quotients are not zero: an integer was divided by zero."""
-        self._ratios = True
-
-    def stretch(self) -> None:
-        """Asks for numbers of other sizes: what comes of ordinary ones is too small to be seen, or too large."""
-        self._stretched = True
-
-    def roomier(self) -> None:
-        """Asks for larger arrays and smaller indices."""
-        self._room += 1

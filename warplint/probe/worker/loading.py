@@ -8,14 +8,14 @@ import linecache
 import re
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import warp as wp
 
-from warplint.probe.worker.compat import types
+from warplint.probe.worker.compat import building_once, types
 from warplint.probe.worker.handles import Unsupported
 from warplint.probe.worker.inputs import Choice, concrete
 from warplint.probe.worker.usage import Usage
@@ -100,7 +100,7 @@ def first_line(error: BaseException) -> str:
 
 def overload(kernel: Any, choice: Choice) -> Any:
     """A concrete instance of a generic kernel, with ``choice`` for every ``Any``."""
-    kinds = list(choice.kinds or ())
+    kinds = list(_here(choice.kinds or (), kernel.adj.func))
     if not kinds:
         uses = Usage(kernel).uses
         for argument in kernel.adj.args:
@@ -110,6 +110,13 @@ def overload(kernel: Any, choice: Choice) -> Any:
         return wp.overload(kernel, kinds)
     except Exception as error:
         raise DoesNotCompile(f"Warp has no instance of `{kernel.key}`: {first_line(error)}") from error
+
+
+def _here(kinds: Iterable[Any], function: Any) -> Iterator[Any]:
+    """``kinds`` with the structs of the script that ``function`` is in, instead of those of another copy of it."""
+    for kind in kinds:
+        own = function.__globals__.get(kind.key) if hasattr(kind, "vars") and hasattr(kind, "cls") else None
+        yield kind if own is None else own
 
 
 # The kernels that ``wrap`` made, with their source text and the types that it names.
@@ -133,7 +140,7 @@ def wrap(function: Any, choice: Choice, scratch: Path, suffix: str = "") -> Any:
     overloads = list(getattr(function, "user_overloads", {}).values()) or list(function.user_templates.values())
     function = overloads[0] if overloads else function
     if choice.kinds is not None:
-        kinds = dict(zip(function.input_types, choice.kinds, strict=True))
+        kinds = dict(zip(function.input_types, _here(choice.kinds, function.func), strict=True))
     else:
         kinds = {name: concrete(kind, choice) for name, kind in function.input_types.items()}
     if _generic(function):
@@ -210,7 +217,8 @@ def _stored(kind: Any) -> bool:
 def _returns(function: Any) -> list[Any]:
     """The types that a func returns, found by building its adjoint."""
     try:
-        function.build(None, function.module.options)
+        with building_once():
+            function.build(None, function.module.options)
     except TypeError:
         function.build(None)
     except Exception as error:

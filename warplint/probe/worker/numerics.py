@@ -14,6 +14,8 @@ _LEVELS = 9
 # Rounding in a kernel is a few units in the last place of its results.
 _ROUNDING = 3.0
 _INSIDE = 0.3
+# How little one-sided differences change at the smallest steps at a kink, as part of how far they are apart.
+_STEADY = 0.3
 
 
 @dataclass(frozen=True)
@@ -21,7 +23,8 @@ class Estimate:
     """A derivative by finite differences.
 
     ``error`` bounds how far ``value`` is off (infinite where nothing converged). ``left`` and ``right`` are one-sided
-    derivatives, nan where they could not be had; between them lies everything that a kink allows.
+    derivatives, nan where they could not be had; between them lies everything that a kink allows. ``kink`` are the
+    slopes on both sides of a point where they stay apart at the smallest steps, however rough they are.
     """
 
     value: float
@@ -31,6 +34,7 @@ class Estimate:
     #: Step sizes, and the central difference at each.
     steps: tuple[float, ...] = ()
     central: tuple[float, ...] = ()
+    kink: tuple[float, float] | None = None
 
 
 NOTHING = Estimate(float("nan"), float("inf"))
@@ -87,7 +91,22 @@ def differentiate(
         one_right if _settled(one_right, right_error) else float("nan"),
         tuple(0.5 * (a + b) for a, b in widths),
         tuple(central),
+        _kink(left, right),
     )
+
+
+def _kink(left: list[float], right: list[float]) -> tuple[float, float] | None:
+    """The slopes on both sides where they do not come together as the steps get smaller; None where they do.
+
+    On a smooth curve each changes as much as they come together, and where there is only noise, more.
+    """
+    ends = (left[-4:], right[-4:])
+    if not np.isfinite(ends).all():
+        return None
+    apart = abs(left[-1] - right[-1])
+    if any(max(end) - min(end) > _STEADY * apart for end in ends):
+        return None
+    return min(left[-1], right[-1]), max(left[-1], right[-1])
 
 
 def _size(weights: np.ndarray, base: np.ndarray) -> np.ndarray:
@@ -170,6 +189,8 @@ def judge(tape: float, estimate: Estimate, scale: float) -> str:
         sharp = estimate.error <= 0.006 * size + 2e-3 * scale + 1e-7
         return "right" if sharp else "undecided"
     if difference <= 8.0 * estimate.error + 2.0 * slack:
+        return "undecided"
+    if estimate.kink is not None and estimate.kink[0] - slack <= tape <= estimate.kink[1] + slack:
         return "undecided"
     sides = [side for side in (estimate.left, estimate.right) if np.isfinite(side)]
     if len(sides) == 2:

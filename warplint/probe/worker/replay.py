@@ -17,6 +17,7 @@ from warplint.probe.worker.inputs import Profile
 from warplint.probe.worker.isolate import Stage
 from warplint.probe.worker.kernel_job import KernelJob
 from warplint.probe.worker.loading import admit
+from warplint.probe.worker.packed import learn
 from warplint.probe.worker.tape_job import TapeJob
 from warplint.probe.worker.usage import Usage
 
@@ -51,6 +52,7 @@ def _kernel(job: dict[str, Any], verdict: dict[str, Any], device: str, scratch: 
     choice = worker.choices(verdict["target"])[verdict["choice"]]
     kernel, _ = worker.compiled(verdict["target"], choice, release=True)
     usage = Usage(kernel)
+    learn(usage, scratch)
     stage = Stage(scratch / "stage-replay")
     mark = {"number": 0, "counted": False, "in_loop": False, "blocks": [], "around": [], "way": []}
     account = Account(worker.check, may_race(usage), mark)

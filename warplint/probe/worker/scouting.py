@@ -37,7 +37,10 @@ Repeated = Callable[[int, Profile, dict[str, int]], bool]
 
 
 class Scout:
-    """A search for inputs that run the lines of ``marks`` (see ``rewrite.Mark``), with the counting twin ``twin``."""
+    """A search for inputs that run the lines of ``marks`` (see ``rewrite.Mark``), with the counting twin ``twin``.
+
+    They are drawn in the ``manner`` of a profile, with seeds from its seed on.
+    """
 
     def __init__(
         self, twin: Any, usage: Usage, marks: Sequence[dict[str, Any]], manner: Profile, repeated: Repeated
@@ -46,6 +49,7 @@ class Scout:
         self._usage = usage
         self._marks = marks
         self._manner = manner
+        self._first = manner.seed
         self._repeats = repeated
         # for each mark, how far input sets came, the farthest first
         self._best: dict[int, list[tuple[float, Profile]]] = {mark["number"]: [] for mark in marks}
@@ -134,9 +138,9 @@ class Scout:
         profile = rng.choice(rng.choice(wanting))[1]
         change = rng.randrange(4)
         if change == 0:  # other numbers, the same integers
-            return replace(profile, seed=5000 + number, other=profile.other or profile.seed)
+            return replace(profile, seed=self._first + number, other=profile.other or profile.seed)
         if change == 1:  # other integers
-            return replace(profile, other=5000 + number)
+            return replace(profile, other=self._first + number)
         if change == 2:
             fresh = _elsewhere(number, self._manner)
             return replace(profile, spread=fresh.spread, signs=fresh.signs, threads=fresh.threads)
@@ -149,7 +153,7 @@ def _elsewhere(number: int, manner: Profile) -> Profile:
     extent = (12, 24, 48)[(number // 2) % 3]
     return replace(
         manner,
-        seed=5000 + number,
+        seed=manner.seed + number,
         threads=(1, 1, 3, 1, 5)[number % 5],
         extent=extent,
         limit=(4, 12, 2, 6)[(number // 2) % 4],

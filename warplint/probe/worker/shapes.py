@@ -37,7 +37,8 @@ _ROTATIONS = ("quat_rotate", "quat_rotate_inv")
 _MOVES = ("transform_point", "transform_vector")
 # Rounds of unification: what one product says may tell another.
 _ROUNDS = 6
-_DEEPEST = 8
+# Calls within calls that are followed.
+_DEEPEST = 24
 
 
 class Node:
@@ -96,6 +97,12 @@ class Term:
     #: The element of this array, where the expression is the array.
     array: bool = False
 
+    @property
+    def is_known(self) -> bool:
+        """Whether there is nothing left to learn."""
+        kind = self.kind.value
+        return self.number.value is not None and kind is not None and (kind == SCALAR or kind[1] > 0)
+
     def alike(self, other: Term) -> None:
         """Both have one type."""
         self.kind.join(other.kind)
@@ -144,6 +151,10 @@ class Shapes:
         self._products: list[tuple[Term, Term, Term]] = []
         self._indexed: list[tuple[Term, Term]] = []
         self._stack: list[Any] = []
+        # arguments of which nothing is known, by call and parameter
+        self.blanks: dict[tuple[int, str], Term] = {}
+        # calls that were followed: what they were given, and what came of it
+        self._followed: dict[int, list[tuple[dict[str, Any], list[Any]]]] = {}
         env: dict[str, Any] = {}
         for argument in adj.args:
             term = known(argument.type) or Term(Node(), Node(), argument.label in arrays)
@@ -169,14 +180,28 @@ class Shapes:
         """What ``adj`` returns, for parameters as in ``env``."""
         if any(adj is other for other in self._stack) or len(self._stack) >= _DEEPEST:
             return []
+        followed = self._followed.setdefault(id(adj), [])
+        for given, returned in followed:
+            if given.keys() == env.keys() and all(_same(given[name], env[name]) for name in env):
+                return returned
         self._stack.append(adj)
         try:
-            walker = _Walk(self, adj, env)
+            walker = _Walk(self, adj, dict(env))
             for _ in range(2):
                 walker.block(adj.tree.body[0].body)
+            followed.append((env, walker.returned))
             return walker.returned
         finally:
             self._stack.pop()
+
+
+def _same(one: Term, two: Term) -> bool:
+    """Whether a call with the one says nothing that a call with the other did not say."""
+    if one.array != two.array:
+        return False
+    if one.kind.root() is two.kind.root() and one.number.root() is two.number.root():
+        return True
+    return one.is_known and two.is_known and one.kind.value == two.kind.value and one.number.value == two.number.value
 
 
 def _product(a: Term, b: Term, result: Term) -> None:
@@ -423,7 +448,11 @@ class _Walk:
             declared = known(chosen.input_types[name]) if name in chosen.input_types else None
             if declared is not None and isinstance(value, Term):
                 value.alike(declared)
-            env[name] = value if isinstance(value, Term) else declared or unknown()
+            if isinstance(value, Term):
+                env[name] = value
+            else:
+                # of no interest; the same in both passes over the caller
+                env[name] = declared or self.shapes.blanks.setdefault((id(node), name), unknown())
         returned = self.shapes.function(chosen.adj, env)
         return returned[0] if len(returned) == 1 else returned or None
 

@@ -19,6 +19,8 @@ from warplint.probe.worker.isolate import Stage
 from warplint.probe.worker.kernel_job import KernelJob
 from warplint.probe.worker.literals import data_text, host_lines, number_text, type_text
 from warplint.probe.worker.loading import wrapper
+from warplint.probe.worker.packed import learn
+from warplint.probe.worker.quotes import refuse_quotes
 from warplint.probe.worker.usage import Usage
 
 _MAIN = """
@@ -111,10 +113,14 @@ def kernel_script(job: dict[str, Any], scratch: Path) -> str:
         raise Unsupported("this check compares no gradients")
     target = verdict["target"]
     kernel, _ = worker.compiled(target, worker.choices(target)[verdict["choice"]])
+    refuse_quotes(job["script"], worker.module)
     usage = Usage(kernel)
+    learn(usage, scratch)
     profile = Profile(**verdict["profiles"][0])
     draw = Draw(usage, profile, "cpu")
     arguments = draw.arguments({argument.label: argument.type for argument in kernel.adj.args})
+    if arguments.fixed:
+        raise Unsupported("an id is packed in floats, and another run has other ids")
     experiment = Experiment(kernel, arguments, "cpu", profile.seed)
     stage = Stage(scratch / "stage-script")
     comparison = experiment.compare(stage, directed=profile.directed)

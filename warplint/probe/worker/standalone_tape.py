@@ -11,6 +11,7 @@ from warplint.probe.worker.handles import Unsupported
 from warplint.probe.worker.inputs import Draw, Profile, views
 from warplint.probe.worker.isolate import Stage
 from warplint.probe.worker.literals import data_text, host_lines, number_text, type_text
+from warplint.probe.worker.quotes import refuse_quotes
 from warplint.probe.worker.standalone import Writer, indented, names_taken
 from warplint.probe.worker.tape_job import TapeJob, drawn_direction
 from warplint.probe.worker.tape_program import Program, run_program
@@ -60,6 +61,7 @@ def tape_script(job: dict[str, Any], scratch: Path) -> str:
     if worker.check in ("recording", "contents") or worker.plan["means"] or worker.plan["factor"] != 1.0:
         raise Unsupported("no script shows this comparison")
     worker.load(release=True)
+    refuse_quotes(job["script"], worker.module)
     seed, shrink = job["write"]["sets"][0]
     found = worker.one(seed, shrink, Stage(scratch / "stage-script"))
     if found["problem"]:

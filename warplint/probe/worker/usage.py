@@ -1,24 +1,21 @@
 """How a kernel uses its arguments: what indexes what, what bounds loops, which ids are meshes.
 
 The analysis reads the Python tree of the kernel and of the funcs that it calls. It is a heuristic that makes
-good inputs likely: nothing is concluded from it, since every input set is also run with bounds checks.
+good inputs likely: every input set is also run with bounds checks. One thing is concluded from it: where all accesses
+to an array were seen to take the thread's own number, no two threads meet there (``Use.is_private``).
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import Any, TypeGuard
 
 import warp as wp
 
 from warplint.probe.worker.compat import types
 from warplint.probe.worker.extents import Top, combined, folded
-from warplint.records import dataclass
-
-#: A path into the arguments: ``("x",)`` is a parameter, ``("s", "field")`` a struct's field, ``(..., "[]")`` elements.
-Path = tuple[str, ...]
+from warplint.probe.worker.uses import NOTHING, Path, Use, Value, join, merged
 
 _HANDLES = {
     "mesh": "mesh",
@@ -36,72 +33,11 @@ _ROOTS = {
     "mesh_query_ray_anyhit": 4,
     "mesh_query_ray_count_intersections": 3,
 }
-_LARGEST_SCALE = 256
+# Calls within calls that are followed.
+_DEEPEST = 24
 _SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Div: "//", ast.Mod: "%"}
 _CASTS = ("int", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 _LOADING = ("atomic_add", "atomic_sub", "atomic_min", "atomic_max", "atomic_exch", "atomic_cas")
-
-
-@dataclass
-class Use:
-    """What happens to one argument, field or element."""
-
-    loads: bool = False
-    stores: bool = False
-    atomics: bool = False
-    sums: bool = False  # atomic operations on it add or subtract
-    extremes: bool = False  # other atomic operations
-    bound: bool = False  # limits a loop or is compared with an index
-    offsets: bool = False  # neighbouring elements bound a loop
-    chained: bool = False  # an element is an index into its own array: a list or a tree of parents
-    bits: bool = False
-    masks: set[int] = field(default_factory=set)  # constants that its bits are compared with
-    divides: bool = False
-    scales: set[int] = field(default_factory=set)  # constants that it is divided by
-    subscripts: int = 0  # how many indices it takes where its type does not say so
-    index_of: set[tuple[Path, int]] = field(default_factory=set)
-    constants: set[float] = field(default_factory=set)
-    above: set[Path] = field(default_factory=set)  # what this is compared with by order
-    sides: set[int] = field(default_factory=set)  # integers on the other side of an order comparison with a constant
-    handle: str | None = None
-    root: str | None = None  # the node that a query starts from: in a `mesh` or a `bvh`
-    normalized: bool = False  # a rotation that the kernel brings to unit length
-    tested: bool = False  # an array that may be left out: `if x:`
-    begins: bool | None = None  # where segments begin (True) or end (False) whose other end is in another array
-    # what the largest index in each dimension is made of (``extents``)
-    tops: set[tuple[int, Top]] = field(default_factory=set)
-    # sources of the indices that plain stores go to
-    store_sources: set[Path] = field(default_factory=set)
-
-    @property
-    def scale(self) -> int:
-        """What a number has to be a multiple of to leave something where it is divided."""
-        return max((scale for scale in self.scales if scale <= _LARGEST_SCALE), default=1)
-
-    @property
-    def accumulates(self) -> bool:
-        """Whether an array only collects sums, so that what it holds before is no matter."""
-        return self.sums and not (self.extremes or self.loads or self.stores)
-
-
-@dataclass(frozen=True)
-class Value:
-    """What an expression is: an alias of part of an argument, and the arguments that flowed into it."""
-
-    alias: Path | None = None
-    consumed: int = 0  # how many dimensions of the aliased array were indexed away
-    sources: frozenset[Path] = frozenset()
-    thread: bool = False  # comes from wp.tid()
-    top: Top | None = None  # what the largest value is made of
-
-
-NOTHING = Value()
-
-
-def join(*values: Value) -> Value:
-    """A value that any of ``values`` flowed into."""
-    sources: frozenset[Path] = frozenset().union(*(value.sources for value in values)) if values else frozenset()
-    return Value(sources=sources, thread=any(value.thread for value in values))
 
 
 class Usage:
@@ -113,6 +49,8 @@ class Usage:
         self.rank = 1
         self.tiles = False
         self._stack: list[Any] = []
+        # what calls came to: one of the same function with the same arguments adds nothing
+        self._known: dict[tuple[int, frozenset[tuple[str, Value]]], Value] = {}
         env = {name: Value((name,), 0, frozenset([(name,)]), top=("drawn", (name,))) for name in self.types}
         self._function(kernel.adj, env)
 
@@ -136,14 +74,18 @@ class Usage:
     # --- functions ---
 
     def _function(self, adj: Any, env: dict[str, Value]) -> Value:
-        if any(adj is other for other in self._stack) or len(self._stack) > 8:
+        if any(adj is other for other in self._stack) or len(self._stack) > _DEEPEST:
             return join(*env.values())
+        key = (id(adj), frozenset(env.items()))
+        if key in self._known:
+            return self._known[key]
         self._stack.append(adj)
         try:
             body = adj.tree.body[0].body
             walker = _Body(self, adj, env)
             for _ in range(2):  # the second pass sees what loops carry
                 walker.block(body)
+            self._known[key] = walker.returned
             return walker.returned
         finally:
             self._stack.pop()
@@ -227,7 +169,7 @@ class _Body:
         self.env[name] = inside
         self.block(body)
         after = self.env[name]
-        self.env[name] = known if after == inside else _merge(known, after)
+        self.env[name] = known if after == inside else merged(known, after)
 
     def below(self, test: ast.expr) -> tuple[str, int] | None:
         """The local of a test ``local < constant``, and the largest value that passes."""
@@ -264,10 +206,11 @@ class _Body:
                 self.bounds(self.value(argument))
             self.neighbours(iterable.args)
         top = self.last(iterable)
+        differs = isinstance(iterable, ast.Call) and any(self.value(bound).differs for bound in iterable.args)
         for target in ast.walk(node.target):
             if isinstance(target, ast.Name):
                 # what the loop variable indexes is limited by the bounds, which are not indices themselves
-                self.env[target.id] = Value(top=top)
+                self.env[target.id] = Value(top=top, varies=differs)
         self.block(node.body)
 
     def neighbours(self, arguments: list[ast.expr]) -> None:
@@ -302,7 +245,7 @@ class _Body:
     def store(self, target: ast.expr, value: Value, source: ast.expr | None) -> None:
         if isinstance(target, ast.Name):
             known = self.env.get(target.id)
-            self.env[target.id] = value if known is None or known.alias is not None else _merge(known, value)
+            self.env[target.id] = value if known is None or known.alias is not None else merged(known, value)
         elif isinstance(target, (ast.Tuple, ast.List)):
             if isinstance(source, ast.Call) and self.name(source.func).endswith("tid"):
                 self.usage.rank = max(self.usage.rank, len(target.elts))
@@ -316,6 +259,7 @@ class _Body:
             if array is not None:
                 use = self.usage.use(array)
                 use.stores = True
+                use.unthreaded = use.unthreaded or all(index.is_uniform for index in indices)
                 for position, index in enumerate(indices):
                     self.index(array, base.consumed + position, index)
                     use.store_sources |= index.sources
@@ -352,6 +296,7 @@ class _Body:
         use.stores = use.stores or stored
 
     def index(self, array: Path, dimension: int, value: Value) -> None:
+        (self.usage.use(array).own if value.own else self.usage.use(array).shared).add(dimension)
         if value.top is not None:
             self.usage.use(array).tops.add((dimension, value.top))
         for path in value.sources:
@@ -478,7 +423,7 @@ class _Body:
         name = self.name(node.func)
         short = name.rpartition(".")[2]
         if short == "tid" and not arguments:
-            return Value(thread=True, top=("thread",))
+            return Value(thread=True, top=("thread",), own=True)
         if short.startswith("tile"):
             self.usage.tiles = True
         target = self.resolve(node.func)
@@ -513,12 +458,13 @@ class _Body:
                 for path in arguments[0].sources:
                     if self.usage.use(path).handle != "volume of vectors":
                         self.usage.use(path).handle = handle
-                return NOTHING
+                return Value(varies=True)
         for argument in arguments:
             array = self.array(argument)
             if array is not None and short not in ("len", "address"):
                 # a built-in takes the array itself (a tile load, a matrix product): assume both
                 use = self.usage.use(array)
+                use.handed = True
                 use.loads = use.loads or "store" not in short
                 use.stores = use.stores or "store" in short or native
         joined = join(*arguments)
@@ -558,7 +504,8 @@ class _Body:
                 continue
             last: Top = ("constant", int(length) - 1)
             start = self.value(offset[dimension]) if dimension < len(offset) else Value(top=("constant", 0))
-            self.index(array, loaded.consumed + dimension, replace(start, top=combined("+", start.top, last)))
+            top = combined("+", start.top, last)
+            self.index(array, loaded.consumed + dimension, replace(start, top=top, own=False))
 
     def atomic(self, name: str, arguments: list[Value]) -> Value:
         array = self.array(arguments[0])
@@ -566,7 +513,8 @@ class _Body:
             values = 2 if name == "atomic_cas" else 1
             indices = arguments[1:-values]
             self.added(array, arguments[0].consumed, indices, name in ("atomic_add", "atomic_sub"))
-        return join(*arguments[1:])
+        # what an atomic operation gives out is another number in each thread
+        return replace(join(*arguments[1:]), varies=True)
 
     def added(self, array: Path, consumed: int, indices: list[Value], sums: bool) -> None:
         """Notes an atomic operation on an element."""
@@ -585,7 +533,17 @@ class _Body:
         for keyword, value in zip(node.keywords, arguments[len(node.args) :], strict=False):
             if keyword.arg is not None:
                 env[keyword.arg] = value
+        self.unpacks(chosen, arguments)
         return self.usage._function(chosen.adj, env)
+
+    def unpacks(self, function: Any, arguments: list[Value]) -> None:
+        """Notes floats that a func makes a ``uint64`` of: an id may be packed in them."""
+        if len(arguments) != 1 or function.func.__annotations__.get("return") is not wp.uint64:
+            return
+        for path in arguments[0].sources:
+            kind = self.usage.type_of(path)
+            if getattr(kind, "_wp_scalar_type_", None) is wp.float32 and len(kind._shape_) == 1:
+                self.usage.use(path).packed = function
 
     # --- names ---
 
@@ -629,17 +587,3 @@ class _Body:
 
 def _negation(node: ast.AST) -> TypeGuard[ast.UnaryOp]:
     return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
-
-
-def _merge(known: Value, value: Value) -> Value:
-    if known.alias is None and value.alias is not None and not known.sources:
-        return value
-    top = known.top if known.top == value.top else combined("max", known.top, value.top)
-    return replace(join(known, value), top=top)
-
-
-def matching(uses: dict[Path, Use], prefix: Path) -> Iterator[tuple[Path, Use]]:
-    """The uses of ``prefix`` and of everything inside it."""
-    for path, use in uses.items():
-        if path[: len(prefix)] == prefix:
-            yield path, use
