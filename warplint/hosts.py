@@ -15,11 +15,13 @@ from functools import partial
 from pathlib import Path
 
 from warplint import kernels, tapes
+from warplint.changes import Changes
 from warplint.ir.effects import EffectSummary
 from warplint.ir.facts import Fact
 from warplint.ir.places import locations
 from warplint.ir.runs import HostRun
 from warplint.source.project import Definition, External, Module, Project
+from warplint.source.text import digest_of
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _DEFINED = re.compile(r"\b(?:def|class)\s+(\w+)")
@@ -84,7 +86,7 @@ class Sights:
         for place, module in enumerate(self._modules):
             if places >> place & 1:
                 if place not in self._faces:
-                    self._faces[place] = _digest(repr(_seen_of(module)))
+                    self._faces[place] = digest_of(repr(_seen_of(module)))
                 digest.update(str(module.path).encode("utf-8", "surrogatepass"))
                 digest.update(self._faces[place])
         return digest.digest()
@@ -93,7 +95,7 @@ class Sights:
         """The digest of the text of a file, None where there is none."""
         if path not in self._texts:
             module = self._project.module(path)
-            self._texts[path] = None if module is None else _digest(module.text)
+            self._texts[path] = None if module is None else digest_of(module.text)
         return self._texts[path]
 
 
@@ -117,10 +119,6 @@ def _is_kernel(module: Module, text: str) -> bool:
     if found is None or "lambda" in text or len(_DEFINED.findall(text)) != 1:
         return False
     return module.project.member(module, found["module"]) == External("warp")
-
-
-def _digest(text: str) -> bytes:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
 class Asked:
@@ -173,11 +171,14 @@ def _named(module: Module, qualname: str) -> Definition | None:
     return found[0] if len(found) == 1 else None
 
 
-def holds(run: HostRun, key: bytes, project: Project, sights: Sights) -> bool:
+def holds(run: HostRun, key: bytes, project: Project, sights: Sights, changes: Changes | None = None) -> bool:
     """Whether the tapes of a file with the given key are what they were."""
     if run.key != key or any(sights.text(path) != digest for path, digest in run.exact):
         return False
     for path, qualname, summary in run.asked:
+        module = project.module(path) if changes is not None else None
+        if changes is not None and module is not None and changes.keeps_effects(module, qualname):
+            continue
         definition = _definition(project, path, qualname)
         if definition is None or kernels.effects(project, definition) != summary:
             return False
@@ -197,12 +198,12 @@ def host_run(
 
 
 def tapes_of(
-    project: Project, module: Module, sights: Sights, before: HostRun | None
+    project: Project, module: Module, sights: Sights, before: HostRun | None, changes: Changes | None = None
 ) -> tuple[tapes.TapeAnalysis, tuple[Fact, ...], HostRun | None]:
     """The tape analysis of a file and the facts that it found, taken over from ``before`` where that still holds, and
     what later runs may take over."""
     key = sights.key(module)
-    if before is not None and holds(before, key, project, sights):
+    if before is not None and holds(before, key, project, sights, changes):
         host = tapes.TapeAnalysis(project, partial(kernels.effects, project))
         host.take(before)
         return host, before.facts, before

@@ -100,11 +100,11 @@ def run(
     remembered = memory.recall() if memory is not None else None
     if remembered is None:
         jobs = options.jobs or available_cpus()
-        before = memory.hosts() if memory is not None else None
-        analyses = analyse_files(files, project, contents, jobs, selection.wanted, told, before)
+        earlier = memory.earlier() if memory is not None else None
+        analyses = analyse_files(files, project, contents, jobs, selection.wanted, told, earlier)
         texts = _texts(analyses, project, contents)
         if memory is not None and not any(analysis.problems for analysis in analyses):
-            memory.remember(analyses, project.inputs(), [path for path, text in texts.items() if _for_us(text)])
+            memory.remember(analyses, project, [path for path, text in texts.items() if _for_us(text)])
     else:
         analyses = remembered.analyses
         read = {path: read_text(path, contents.get(path)) for path in remembered.commented}

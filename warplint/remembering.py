@@ -17,6 +17,7 @@ import pathlib
 import pickle
 import sys
 import time
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import is_dataclass, replace
 from pathlib import Path
@@ -24,10 +25,13 @@ from typing import Any
 
 from warplint import __version__
 from warplint.analysis import FileAnalysis
-from warplint.ir.runs import HostRun
+from warplint.ir.effects import KernelUse
+from warplint.ir.runs import Earlier, HostRun, KeptFacts, KeptModule
+from warplint.reach import merged
 from warplint.records import dataclass
 from warplint.source.files import state_of
-from warplint.source.project import Inputs
+from warplint.source.project import Inputs, Module, Project
+from warplint.source.text import digest_of
 
 # Runs that are kept, and the bytes of one; the least recently used go first.
 _MOST_RUNS = 24
@@ -62,11 +66,15 @@ class Remembered:
 
 @dataclass(frozen=True, slots=True)
 class RememberedHosts:
-    """What came of the tapes of each file, and what was read for that besides the linted files."""
+    """What came of the tapes of each file and of the regions of all modules, and what was read for that besides the
+    linted files."""
 
     present: dict[str, FileState]
     absent: tuple[str, ...]
     hosts: tuple[HostRun, ...]
+    modules: tuple[KeptModule, ...]
+    facts: tuple[KeptFacts, ...]
+    uses: dict[tuple[Path, str], KernelUse]
 
 
 class Memory:
@@ -103,32 +111,39 @@ class Memory:
             return None
         return found
 
-    def hosts(self) -> dict[Path, HostRun]:
-        """What may be taken over of the tapes where nothing but linted files has changed since the last run."""
+    def earlier(self) -> Earlier:
+        """What may be taken over where nothing but linted files has changed since the last run."""
         try:
             found = self._read(".hosts")
             if not isinstance(found, RememberedHosts) or not _holds(found):
-                return {}
+                return Earlier()
         except Exception:  # damaged, or of a version whose classes were others
-            return {}
+            return Earlier()
         self._taken = Inputs(frozenset(map(Path, found.present)), frozenset(map(Path, found.absent)))
-        return {run.path: run for run in found.hosts}
+        hosts, modules, facts = ({one.path: one for one in some} for some in (found.hosts, found.modules, found.facts))
+        return Earlier(hosts, modules, facts, found.uses)  # type: ignore[arg-type]
 
-    def remember(self, analyses: Sequence[FileAnalysis], inputs: Inputs, commented: Iterable[Path]) -> None:
-        """Keep what a run found. ``inputs`` are those of the project, besides those of its files; ``commented`` are the
-        files where comments may suppress findings."""
+    def remember(self, analyses: Sequence[FileAnalysis], project: Project, commented: Iterable[Path]) -> None:
+        """Keep what a run found; ``commented`` are the files where comments may suppress findings."""
         with contextlib.suppress(OSError, ValueError, pickle.PicklingError, RecursionError):
+            inputs = project.inputs()
             for analysis in analyses:
                 inputs = inputs.also(analysis.inputs)
             inputs = inputs.also(self._taken)
             states = {str(path): self._state(path) for path in inputs.present}
             absent = tuple(sorted(map(str, inputs.absent)))
-            plain = tuple(replace(analysis, inputs=Inputs(), host=None) for analysis in analyses)
+            plain = tuple(replace(analysis, inputs=Inputs(), host=None, kept=None) for analysis in analyses)
             self._write(".facts", Remembered(states, absent, plain, tuple(commented)))
             linted = {str(analysis.path) for analysis in analyses}
             outside = {name: state for name, state in states.items() if name not in linted}
             hosts = tuple(analysis.host for analysis in analyses if analysis.host is not None)
-            self._write(".hosts", RememberedHosts(outside, absent, hosts))
+            modules = [project.module(path) for path in inputs.present]
+            kept = tuple(kept_module(module) for module in modules if module is not None)
+            if len(kept) < len(modules):
+                kept = ()  # how others hang together with what cannot be read is not known
+            facts = tuple(analysis.kept for analysis in analyses if analysis.kept is not None)
+            uses = merged(analysis.uses for analysis in analyses)
+            self._write(".hosts", RememberedHosts(outside, absent, hosts, kept, facts, uses))
             self._trim()
 
     def _write(self, kind: str, run: Remembered | RememberedHosts) -> None:
@@ -158,6 +173,12 @@ class Memory:
             kept = sorted(self._folder.glob(f"*{kind}"), key=lambda path: path.stat().st_mtime)
             for path in kept[:-_MOST_RUNS]:
                 path.unlink(missing_ok=True)
+
+
+def kept_module(module: Module) -> KeptModule:
+    """What a later run needs of a module to tell what has changed in it."""
+    text = zlib.compress(module.text.encode("utf-8", "surrogatepass"), 1)
+    return KeptModule(module.path, text, digest_of(module.text), tuple(region.fields() for region in module.regions))
 
 
 def _holds(run: Remembered | RememberedHosts) -> bool:

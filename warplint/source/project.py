@@ -18,7 +18,7 @@ from warplint.records import dataclass
 from warplint.source.bindings import Binder, bound_names
 from warplint.source.modules import Definition, Module, Scope, blocks
 from warplint.source.regions import Region, RegionKind, changed_piece, group, grouped, split, split_again
-from warplint.source.text import TOO_DEEP, check_syntax, decode, read_bytes, syntax_problem
+from warplint.source.text import TOO_DEEP, check_syntax, decode, digest_of, read_bytes, syntax_problem
 
 __all__ = [
     "UNKNOWN",
@@ -155,6 +155,8 @@ class Project:
         self.unsaved: Mapping[Path, bytes] = {}
         #: The version of Warp that a file is for, as its first two numbers; None: the newest.
         self.warp_version: Callable[[Path], tuple[int, int]] | None = None
+        #: The digests of the texts of regions that both readers are known to read alike.
+        self.agreed: set[bytes] = set()
         #: The regions that could not be read, in the order they were met.
         self.problems: list[Problem] = []
 
@@ -196,10 +198,27 @@ class Project:
 
     def _agrees(self, module: Module, region: Region) -> bool:
         assert self._precise_reader is not None
+        text = module.region_text(region)
+        digest = digest_of(text)
+        if digest in self.agreed:
+            return True
         try:
-            return self._precise_reader(module.region_text(region), region.line) == module.read(region)
+            agreed = self._precise_reader(text, region.line) == module.read(region)
         except (SyntaxError, RecursionError):
             return False
+        if agreed:
+            self.agreed.add(digest)
+        return agreed
+
+    def agreed_at(self, places: Iterable[tuple[Path, int]]) -> frozenset[bytes]:
+        """The digests of the regions at ``places`` (pairs of path and line), as far as both readers read them alike."""
+        found = set()
+        for path, line in places:
+            module = self._modules.get(path)
+            region = module.region_at(line) if isinstance(module, Module) else None
+            if isinstance(module, Module) and region is not None:
+                found.add(digest_of(module.region_text(region)))
+        return frozenset(found & self.agreed)
 
     def precisely(self, places: Iterable[tuple[Path, int]]) -> Project:
         """The same modules in a new project, where the regions at ``places`` are read by the precise reader.
