@@ -97,19 +97,19 @@ def analyse_files(
     modules = dict(_modules(found, project))
 
     hosts = _hosts(project, modules)
-    sights = None
-    if earlier is not None and hosts:
-        from warplint.hosts import Sights
-
-        sights = Sights(project)
-    taken = None
-    if earlier is not None and earlier.modules:
+    sights = taken = None
+    if earlier is not None:
         from warplint.definitions import Taken
+        from warplint.hosts import Sights
+        from warplint.source.visible import Visible
 
         for path in earlier.modules.keys() - found.keys():
             project.load(path)  # files that are imported, and not linted: they have not changed
-        taken = Taken(project, earlier)
-        taken = None if taken.changes.everything else taken
+        visible = Visible(project.modules())
+        sights = Sights(project, visible)
+        if earlier.modules:
+            taken = Taken(project, earlier, visible)
+            taken = None if taken.changes.everything else taken
         for kept in earlier.facts.values():
             project.agreed |= kept.agreed
     before = earlier.hosts if earlier is not None else {}

@@ -29,6 +29,7 @@ from warplint.source.bindings import binders
 from warplint.source.project import Module, Project
 from warplint.source.regions import Region, RegionKind
 from warplint.source.text import digest_of
+from warplint.source.visible import Visible
 
 #: A region by the path of its file and its first line.
 Node = tuple[Path, int]
@@ -39,6 +40,7 @@ _Sort = Literal["function", "value"]
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _DEFINED = re.compile(r"\b(?:def|class)\s+(\w+)")
+_DOTTED = re.compile(r"\.\s*([^\W\d]\w*)")
 _ALIAS = re.compile(r"\b(\w+)\s+as\s+(\w+)")
 _INNER_IMPORT = re.compile(r"\b(?:from|import)\b")
 #: What options of kernels are told from, wherever it stands outside of definitions (``kernels/options.py``).
@@ -87,8 +89,9 @@ class Changes:
     ``launches`` are the regions whose facts about kernels, effects and facts about launches may be others.
     """
 
-    def __init__(self, project: Project, before: Mapping[Path, KeptModule]) -> None:
+    def __init__(self, project: Project, before: Mapping[Path, KeptModule], visible: Visible) -> None:
         self._project = project
+        self._visible = visible
         self._modules = {module.path: module for module in project.modules()}
         self.everything = self._modules.keys() != before.keys()
         self.kernels: set[Node] = set()
@@ -96,7 +99,7 @@ class Changes:
         self.launches: set[Node] = set()
         self._lines: dict[Path, list[tuple[int, int, int]]] = {}
         self._index: _Index | None = None
-        self._hits: set[tuple[Node, _Sort]] = set()
+        self._hits: set[tuple[Node, _Sort, str]] = set()
         self._tainted: set[tuple[Path, str, _Sort]] = set()
         self._queue: list[tuple[Module, str, _Sort]] = []
         self._below: set[Node] = set()
@@ -197,7 +200,7 @@ class Changes:
             self._dirty(module, new.region)
             self.launches.add((module.path, new.region.line))
         if old is not None and new is not None and self._only_body(module, old, new):
-            self._look_below(old.words)
+            self._look_below(module, old.text)
             return
         sort: _Sort = "function" if kinds == {"def"} else "value"
         if kinds == {"import"}:
@@ -208,7 +211,7 @@ class Changes:
             self._taint(module, name, sort)
         for piece in pieces:
             # Callers and factories that it names, or named.
-            self._look_below(piece.words)
+            self._look_below(module, piece.text)
             self._serve(module, piece.text)
 
     def _settings(self, module: Module, pieces: Iterable[_Piece]) -> None:
@@ -302,14 +305,14 @@ class Changes:
                         if original == name:
                             self._taint(other, alias, sort)
                 else:
-                    self._hit(other, region, sort)
+                    self._hit(other, region, sort, name)
 
     def _mentioning(self, module: Module, name: str) -> Iterator[tuple[Module, Region]]:
         """The regions in which a name of a module can stand for what it binds there."""
         word = re.compile(rf"{re.escape(name)}\b")
         dotted = re.compile(rf"\.\s*{re.escape(name)}\b")
         for other in self._modules.values():
-            if name not in other.text:
+            if name not in other.text or not self._visible.sees(other.path, module.path):
                 continue
             starred = other is not module and any(
                 region.kind == "import" and "*" in other.region_text(region) for region in other.regions
@@ -322,12 +325,22 @@ class Changes:
                 if dotted.search(text) or _INNER_IMPORT.search(text):
                     yield other, region
 
-    def _hit(self, module: Module, region: Region, sort: _Sort) -> None:
-        """A region names something that has changed."""
+    def _bound_with(self, module: Module, region: Region, word: str) -> set[str]:
+        """The names that are bound by statements of a region in which a word stands."""
+        lines = module.lines
+        return {
+            name
+            for name, binder in binders(module.read(region))
+            if any(word in line for line in lines[binder.span.line - 1 : binder.span.end_line])
+        }
+
+    def _hit(self, module: Module, region: Region, sort: _Sort, through: str = "") -> None:
+        """A region names something that has changed; ``through``: the word for it."""
         node = (module.path, region.line)
-        if (node, sort) in self._hits or (node, "value") in self._hits:
+        part = through if region.kind == "other" else ""
+        if (node, sort, part) in self._hits or (node, "value", part) in self._hits:
             return
-        self._hits.add((node, sort))
+        self._hits.add((node, sort, part))
         self.launches.add(node)
         text = module.region_text(region)
         if is_decorated(module, region):
@@ -342,13 +355,13 @@ class Changes:
             return
         if region.kind == "def":
             if sort == "value":
-                self._look_below(set(_WORD.findall(text)), factories=True)
+                self._look_below(module, text, factories=True)
             return
-        if sort == "value" and region.kind == "other" or _OPTIONS.search(text) or _SETTINGS.search(text):
+        if sort == "value" and region.kind != "class":
             self._settings(module, [_Piece(region, text)])
-        for name in self._bound(module, _Piece(region, text)):
+        for name in region.names or self._bound_with(module, region, through):
             self._taint(module, name, sort)
-        self._look_below(set(_WORD.findall(text)), factories=True)
+        self._look_below(module, text, factories=True)
 
     def _dirty(self, module: Module, region: Region) -> None:
         """The facts about the kernels and funcs in a region, and their effects, may be others."""
@@ -357,7 +370,7 @@ class Changes:
             return
         self.kernels.add(node)
         self.effects.add(node)
-        self._look_below(set(_WORD.findall(module.region_text(region))))
+        self._look_below(module, module.region_text(region))
 
     def _serve(self, module: Module, text: str) -> None:
         """A hand-written adjoint belongs to the func that its decorator names."""
@@ -367,61 +380,101 @@ class Changes:
                 if not words.isdisjoint(region.names):
                     self._hit(module, region, "function")
 
-    def _look_below(self, words: set[str], factories: bool = False) -> None:
-        """What funcs are called with has changed, or what factories are: those that ``words`` lead to."""
+    def _look_below(self, module: Module, text: str, factories: bool = False) -> None:
+        """What funcs are called with has changed, or what factories are: those that a text in a module leads to."""
         if self._index is None:
-            self._index = _Index(self._modules.values())
-        left = list(words)
+            self._index = _Index(self._modules.values(), self._visible)
+        index = self._index
+        left = list(index.named_in(module, text))
         seen = set(left)
         while left:
-            word = left.pop()
-            for more in self._index.renamed.get(word, ()):
-                if more not in seen:
-                    seen.add(more)
-                    left.append(more)
-            for module, region in self._index.callable.get(word, ()):
+            place = left.pop()
+            found = set(index.leads(*place))
+            for module, region in index.callable.get(place, ()):
                 node = (module.path, region.line)
-                if region.kind != "def" or len(_DEFINED.findall(module.region_text(region))) != 1:
+                inside = module.region_text(region)
+                if region.kind != "def" or len(_DEFINED.findall(inside)) != 1:
                     self._hit(module, region, "function")
-                if factories or node in self._below:
-                    continue
-                self._below.add(node)
-                self.kernels.add(node)
-                inside = set(_WORD.findall(module.region_text(region))) - seen
-                seen |= inside
-                left += inside
+                if not factories and node not in self._below:
+                    self._below.add(node)
+                    self.kernels.add(node)
+                    found |= index.named_in(module, inside)
+            left += found - seen
+            seen |= found
 
 
 class _Index:
-    """The funcs and factories of a project by name, and what else leads to them."""
+    """The funcs and factories of a project by the path of their module and their name, and what else leads to them."""
 
-    def __init__(self, modules: Iterable[Module]) -> None:
-        self.callable: dict[str, list[tuple[Module, Region]]] = {}
-        self.renamed: dict[str, set[str]] = {}
+    def __init__(self, modules: Iterable[Module], visible: Visible) -> None:
+        self._visible = visible
+        self.callable: dict[tuple[Path, str], list[tuple[Module, Region]]] = {}
+        self._renamed: dict[tuple[Path, str], set[str]] = {}
+        self._imported: dict[tuple[Path, str], set[str]] = {}
+        self._starred: set[Path] = set()
+        self._binding: dict[str, set[Path]] = {}
         for module in modules:
-            for region in module.regions:
-                if region.kind == "import":
-                    text = module.region_text(region)
-                    for original, alias in _ALIAS.findall(text) if " as " in text else ():
-                        self.renamed.setdefault(alias, set()).add(original)
-                elif region.kind == "assign":
-                    words = set(_WORD.findall(module.region_text(region)))
-                    for name in region.names:
-                        self.renamed.setdefault(name, set()).update(words)
-                elif region.kind == "other":
-                    text = module.region_text(region)
-                    words = set(_WORD.findall(text))
-                    for name, _ in binders(module.read(region)):
-                        self.renamed.setdefault(name, set()).update(words)
-            for region in decorated_regions(module):
+            self._add(module)
+
+    def _add(self, module: Module) -> None:
+        path = module.path
+        for region in module.regions:
+            if region.kind == "import":
                 text = module.region_text(region)
-                if _is_kernel(text) and region.kind == "def":
-                    continue
-                for name in _defined(module, region):
-                    self.callable.setdefault(name, []).append((module, region))
-                if _COMPANION.search(text):
-                    for name in set(_WORD.findall(text[: text.find("def ")])):
-                        self.callable.setdefault(name, []).append((module, region))
+                if "*" in text:
+                    self._starred.add(path)
+                for word in _WORD.findall(text):
+                    self._bind(path, word, self._imported, {word})
+                for original, alias in _ALIAS.findall(text) if " as " in text else ():
+                    self._bind(path, alias, self._imported, {original})
+            elif region.kind == "assign":
+                words = set(_WORD.findall(module.region_text(region)))
+                for name in region.names:
+                    self._bind(path, name, self._renamed, words)
+            elif region.kind == "other":
+                for name, binder in binders(module.read(region)):
+                    lines = module.lines[binder.span.line - 1 : binder.span.end_line]
+                    words = {word for line in lines for word in _WORD.findall(line)}
+                    self._bind(path, name, self._renamed, words)
+                    if isinstance(binder, (ir.Import, ir.ImportFrom)):
+                        self._bind(path, name, self._imported, words)
+        for region in decorated_regions(module):
+            text = module.region_text(region)
+            if _is_kernel(text) and region.kind == "def":
+                continue
+            names = _defined(module, region)
+            if _COMPANION.search(text):
+                names |= set(_WORD.findall(text[: text.find("def ")]))
+            for name in names:
+                self.callable.setdefault((path, name), []).append((module, region))
+                self._binding.setdefault(name, set()).add(path)
+
+    def _bind(self, path: Path, name: str, kind: dict[tuple[Path, str], set[str]], words: set[str]) -> None:
+        kind.setdefault((path, name), set()).update(words)
+        self._binding.setdefault(name, set()).add(path)
+
+    def named_in(self, module: Module, text: str) -> set[tuple[Path, str]]:
+        """What words in a module can stand for: names of its own, and of others behind dots."""
+        path = module.path
+        words = set(_WORD.findall(text))
+        found = {(path, word) for word in words}
+        anywhere = words if path in self._starred or _INNER_IMPORT.search(text) else set(_DOTTED.findall(text))
+        for word in anywhere:
+            found.update(self._elsewhere(path, word))
+        return found
+
+    def leads(self, path: Path, name: str) -> Iterator[tuple[Path, str]]:
+        """What a name of a module is another name for."""
+        for word in self._renamed.get((path, name), ()):
+            yield path, word
+        for word in self._imported.get((path, name), ()):
+            yield from self._elsewhere(path, word)
+
+    def _elsewhere(self, path: Path, word: str) -> Iterator[tuple[Path, str]]:
+        """The names of other modules that a module can see."""
+        for other in self._binding.get(word, ()):
+            if other != path and self._visible.sees(path, other):
+                yield other, word
 
 
 def _is_kernel(text: str) -> bool:

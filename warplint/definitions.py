@@ -16,6 +16,7 @@ from warplint.ir.moving import relocated
 from warplint.ir.runs import Earlier, KeptFacts
 from warplint.source.project import Module, Project
 from warplint.source.regions import Region
+from warplint.source.visible import Visible
 
 #: Picks the facts that matter to a run.
 Wanted = Callable[[Sequence[Fact]], Sequence[Fact]]
@@ -24,8 +25,8 @@ Wanted = Callable[[Sequence[Fact]], Sequence[Fact]]
 class Taken:
     """What of an earlier run holds for the loaded files of a project."""
 
-    def __init__(self, project: Project, earlier: Earlier) -> None:
-        self.changes = Changes(project, earlier.modules)
+    def __init__(self, project: Project, earlier: Earlier, visible: Visible) -> None:
+        self.changes = Changes(project, earlier.modules, visible)
         self._earlier = earlier
 
     def of_uses(self, uses: Uses) -> frozenset[Node]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from functools import partial
 from pathlib import Path
 
@@ -22,8 +22,8 @@ from warplint.ir.places import locations
 from warplint.ir.runs import HostRun
 from warplint.source.project import Definition, External, Module, Project
 from warplint.source.text import digest_of
+from warplint.source.visible import Visible
 
-_WORD = re.compile(r"[^\W\d]\w*")
 _DEFINED = re.compile(r"\b(?:def|class)\s+(\w+)")
 _KERNEL = re.compile(r"@(?P<module>\w+)\.kernel\b(?:\([^()\n]*\))?[ \t]*\ndef ")
 _CALLED = re.compile(r"([^\W\d]\w*)\s*\(")
@@ -42,39 +42,16 @@ class Sights:
     Made when these are loaded, and before any is analysed: imported files besides them are not looked at.
     """
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: Project, visible: Visible) -> None:
         self._project = project
-        modules = sorted(project.modules(), key=lambda module: module.path)
-        self._modules = modules
-        self._places = {module.path: place for place, module in enumerate(modules)}
-        named: dict[str, int] = {}
-        for place, path in enumerate(self._places):
-            name = path.parent.name if path.stem == "__init__" else path.stem
-            named[name] = named.get(name, 0) | 1 << place
-        #: The modules that each one may import, as bits.
-        self._beside = [self._imported(module, named) for module in modules]
+        self._visible = visible
         self._faces: dict[int, bytes] = {}
         self._reaches: dict[int, bytes] = {}
         self._texts: dict[Path, bytes | None] = {}
 
-    def _imported(self, module: Module, named: Mapping[str, int]) -> int:
-        found = 0
-        for word in named.keys() & set(_WORD.findall(module.text)):
-            found |= named[word]
-        for folder in module.path.parents:
-            place = self._places.get(folder / "__init__.py")
-            found |= 0 if place is None else 1 << place
-        return found
-
     def key(self, module: Module) -> bytes:
         """The digest of what the host code of a file can see."""
-        place = self._places.get(module.path)
-        found = left = 0 if place is None else 1 << place
-        while left:
-            low = left & -left
-            new = self._beside[low.bit_length() - 1] & ~found
-            found |= new
-            left = (left ^ low) | new
+        found = self._visible.places(module.path)
         if found not in self._reaches:
             self._reaches[found] = self._reach(found)
         asked = hashlib.sha256(repr(tapes.asked_for(module)).encode("utf-8", "surrogatepass"))
@@ -83,7 +60,7 @@ class Sights:
 
     def _reach(self, places: int) -> bytes:
         digest = hashlib.sha256()
-        for place, module in enumerate(self._modules):
+        for place, module in enumerate(self._visible.modules):
             if places >> place & 1:
                 if place not in self._faces:
                     self._faces[place] = digest_of(repr(_seen_of(module)))
