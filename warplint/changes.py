@@ -442,7 +442,8 @@ class _Index:
             text = module.region_text(region)
             if _is_kernel(text) and region.kind == "def":
                 continue
-            names = _defined(module, region)
+            # What is inside is found through the region around it.
+            names = set(region.names) or _defined(module, region)
             if _COMPANION.search(text):
                 names |= set(_WORD.findall(text[: text.find("def ")]))
             for name in names:
