@@ -1,4 +1,4 @@
-"""After an edit, facts about kernels, funcs and launches are taken over from the run before, and nothing stale is told."""
+"""After an edit, facts about kernels, funcs and launches are taken over where they hold, and nothing stale is told."""
 
 from __future__ import annotations
 

@@ -93,7 +93,8 @@ def analyse_files(
     """
     jobs = jobs if len(files) >= PARALLEL_FROM else 1
     # All are loaded before any is analysed: who calls a func is looked up in all of them, in every process.
-    found = _loaded(files, project, contents, jobs)
+    project.known = earlier.modules if earlier is not None else {}
+    found = _loaded(files, project, contents, 1 if project.known else jobs)
     modules = dict(_modules(found, project))
 
     hosts = _hosts(project, modules)

@@ -26,7 +26,7 @@ from warplint.ir.spans import Location, Span
 from warplint.kernels.options import decorated_regions, is_decorated
 from warplint.records import dataclass
 from warplint.source.bindings import binders
-from warplint.source.project import Module, Project
+from warplint.source.project import ALWAYS_EXTERNAL, Module, Project
 from warplint.source.regions import Region, RegionKind
 from warplint.source.text import digest_of
 from warplint.source.visible import Visible
@@ -42,6 +42,7 @@ _WORD = re.compile(r"[^\W\d]\w*")
 _DEFINED = re.compile(r"\b(?:def|class)\s+(\w+)")
 _DOTTED = re.compile(r"\.\s*([^\W\d]\w*)")
 _ALIAS = re.compile(r"\b(\w+)\s+as\s+(\w+)")
+_FROM = re.compile(r"\s*from\s*(\.|[^\W\d]\w*)")
 _INNER_IMPORT = re.compile(r"\b(?:from|import)\b")
 #: What options of kernels are told from, wherever it stands outside of definitions (``kernels/options.py``).
 _OPTIONS = re.compile(r"set_module_options|\.options\b|enable_backward")
@@ -421,6 +422,9 @@ class _Index:
         for region in module.regions:
             if region.kind == "import":
                 text = module.region_text(region)
+                source = _FROM.match(text)
+                if source is None or source[1] in ALWAYS_EXTERNAL:
+                    continue  # what a module holds is found behind dots
                 if "*" in text:
                     self._starred.add(path)
                 for word in _WORD.findall(text):

@@ -33,9 +33,10 @@ from warplint.source.files import state_of
 from warplint.source.project import Inputs, Module, Project
 from warplint.source.text import digest_of
 
-# Runs that are kept, and the bytes of one; the least recently used go first.
+# Runs that are kept, the bytes of one file, and those of all; the least recently used go first.
 _MOST_RUNS = 24
-_MOST_BYTES = 16 * 1024 * 1024
+_MOST_BYTES = 48 * 1024 * 1024
+_MOST_TOGETHER = 256 * 1024 * 1024
 # A file that was written so shortly before it was read may be written again without a change of its time, in seconds.
 _RACY = 2.0
 # The files of a run: what it found, and what of that the next one can take over where something has changed.
@@ -138,7 +139,7 @@ class Memory:
             outside = {name: state for name, state in states.items() if name not in linted}
             hosts = tuple(analysis.host for analysis in analyses if analysis.host is not None)
             modules = [project.module(path) for path in inputs.present]
-            kept = tuple(kept_module(module) for module in modules if module is not None)
+            kept = tuple(kept_module(module) for module in modules if module is not None and not module.newer)
             if len(kept) < len(modules):
                 kept = ()  # how others hang together with what cannot be read is not known
             facts = tuple(analysis.kept for analysis in analyses if analysis.kept is not None)
@@ -170,13 +171,19 @@ class Memory:
 
     def _trim(self) -> None:
         for kind in _KINDS:
-            kept = sorted(self._folder.glob(f"*{kind}"), key=lambda path: path.stat().st_mtime)
-            for path in kept[:-_MOST_RUNS]:
-                path.unlink(missing_ok=True)
+            kept = [(path.stat(), path) for path in self._folder.glob(f"*{kind}")]
+            left = _MOST_TOGETHER // len(_KINDS)
+            for number, (state, path) in enumerate(sorted(kept, key=lambda one: -one[0].st_mtime)):
+                left -= state.st_size
+                if number >= _MOST_RUNS or left < 0:
+                    path.unlink(missing_ok=True)
 
 
 def kept_module(module: Module) -> KeptModule:
     """What a later run needs of a module to tell what has changed in it."""
+    known = module.project.known.get(module.path)
+    if known is not None and known.digest == digest_of(module.text):
+        return known
     text = zlib.compress(module.text.encode("utf-8", "surrogatepass"), 1)
     return KeptModule(module.path, text, digest_of(module.text), tuple(region.fields() for region in module.regions))
 

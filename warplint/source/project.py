@@ -14,6 +14,7 @@ from typing import Final, TypeAlias, TypeVar, Union
 
 from warplint.ir import syntax as ir
 from warplint.ir.facts import Problem
+from warplint.ir.runs import KeptModule
 from warplint.records import dataclass
 from warplint.source.bindings import Binder, bound_names
 from warplint.source.modules import Definition, Module, Scope, blocks
@@ -21,6 +22,7 @@ from warplint.source.regions import Region, RegionKind, changed_piece, group, gr
 from warplint.source.text import TOO_DEEP, check_syntax, decode, digest_of, read_bytes, syntax_problem
 
 __all__ = [
+    "ALWAYS_EXTERNAL",
     "UNKNOWN",
     "Definition",
     "External",
@@ -108,8 +110,8 @@ UNKNOWN: Final = _Unknown()
 
 Resolved = Union[External, ModuleRef, Definition, Value, ParameterRef, _Unknown]
 
-# Packages that are never looked for in the project, even where it contains them: their names are the vocabulary.
-_ALWAYS_EXTERNAL = frozenset(sys.stdlib_module_names) | {"warp", "numpy", "torch", "jax"}
+#: Packages that are never looked for in the project, even where it contains them: their names are the vocabulary.
+ALWAYS_EXTERNAL = frozenset(sys.stdlib_module_names) | {"warp", "numpy", "torch", "jax"}
 
 # Warp defines its public names in inner modules, which older code imports directly.
 _WARP_INNER = re.compile(r"^warp\.(?:_src(?:\.\w+)*|types|context|codegen|tape|constants|lang)\.(?=\w+(?:\.dtype)?$)")
@@ -155,6 +157,8 @@ class Project:
         self.unsaved: Mapping[Path, bytes] = {}
         #: The version of Warp that a file is for, as its first two numbers; None: the newest.
         self.warp_version: Callable[[Path], tuple[int, int]] | None = None
+        #: Modules of an earlier run, which need not be split into regions again where their text is the same.
+        self.known: Mapping[Path, KeptModule] = {}
         #: The digests of the texts of regions that both readers are known to read alike.
         self.agreed: set[bytes] = set()
         #: The regions that could not be read, in the order they were met.
@@ -294,6 +298,9 @@ class Project:
         if isinstance(text, Problem):
             return text
         name = self._module_name(path)
+        known = self.known.get(path)
+        if known is not None and digest_of(text) == known.digest:
+            return Module(self, path, name, text, tuple(Region(*fields) for fields in known.regions))
         table = check_syntax(path, text)
         if isinstance(table, Problem):
             statements = None if before is not None and self._broke(text, before) else self._read_newer(text)
@@ -421,7 +428,7 @@ class Project:
 
     def _find(self, name: str, origin: Module, relative: bool) -> Module | None:
         top = name.partition(".")[0]
-        if not name or (top in _ALWAYS_EXTERNAL and not relative):
+        if not name or (top in ALWAYS_EXTERNAL and not relative):
             return None
         # A folder without `__init__` inside a package ends its root too early; the parents still carry its name.
         above = tuple(folder.parent for folder in origin.path.parents if folder.name == top)
