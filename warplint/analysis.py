@@ -104,10 +104,13 @@ def analyse_files(
         from warplint.hosts import Sights
         from warplint.source.visible import Visible
 
-        for path in earlier.modules.keys() - found.keys():
-            project.load(path)  # files that are imported, and not linted: they have not changed
         visible = Visible(project.modules())
         sights = Sights(project, visible)
+        others = earlier.modules.keys() - found.keys()
+        if others:  # files that are imported, and not linted: they have not changed
+            for path in others:
+                project.load(path)
+            visible = Visible(project.modules())
         if earlier.modules:
             taken = Taken(project, earlier, visible)
             taken = None if taken.changes.everything else taken
