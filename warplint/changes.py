@@ -26,9 +26,9 @@ from warplint.ir.spans import Location, Span
 from warplint.kernels.options import decorated_regions, is_decorated
 from warplint.records import dataclass
 from warplint.source.bindings import binders
+from warplint.source.files import digest_of
 from warplint.source.project import ALWAYS_EXTERNAL, Module, Project
 from warplint.source.regions import Region, RegionKind
-from warplint.source.text import digest_of
 from warplint.source.visible import Visible
 
 #: A region by the path of its file and its first line.

@@ -102,7 +102,7 @@ def _check(given: Options) -> int:
 
 
 def _check_once(given: Options) -> int:
-    from warplint.catalogue.selecting import UnknownSelector
+    from warplint.catalogue.unknown import UnknownSelector
     from warplint.pipeline import run
     from warplint.processes import relax_collector
     from warplint.proving import DeviceUnusable

@@ -20,8 +20,8 @@ from warplint.ir.effects import EffectSummary
 from warplint.ir.facts import Fact
 from warplint.ir.places import locations
 from warplint.ir.runs import HostRun
+from warplint.source.files import digest_of
 from warplint.source.project import Definition, External, Module, Project
-from warplint.source.text import digest_of
 from warplint.source.visible import Visible
 
 _DEFINED = re.compile(r"\b(?:def|class)\s+(\w+)")

@@ -17,21 +17,21 @@ import pathlib
 import pickle
 import sys
 import time
-import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import is_dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from warplint import __version__
-from warplint.analysis import FileAnalysis
-from warplint.ir.effects import KernelUse
-from warplint.ir.runs import Earlier, HostRun, KeptFacts, KeptModule
-from warplint.reach import merged
+from warplint.ir.effects import KernelUse, merged
+from warplint.ir.found import FileAnalysis, Inputs
 from warplint.records import dataclass
-from warplint.source.files import state_of
-from warplint.source.project import Inputs, Module, Project
-from warplint.source.text import digest_of
+from warplint.source.files import digest_of
+from warplint.stamps import stamp_of, state_of
+
+if TYPE_CHECKING:
+    from warplint.ir.runs import Earlier, HostRun, KeptFacts, KeptModule
+    from warplint.source.project import Module, Project
 
 # Runs that are kept, the bytes of one file, and those of all; the least recently used go first.
 _MOST_RUNS = 24
@@ -114,6 +114,8 @@ class Memory:
 
     def earlier(self) -> Earlier:
         """What may be taken over where nothing but linted files has changed since the last run."""
+        from warplint.ir.runs import Earlier
+
         try:
             found = self._read(".hosts")
             if not isinstance(found, RememberedHosts) or not _holds(found):
@@ -181,6 +183,10 @@ class Memory:
 
 def kept_module(module: Module) -> KeptModule:
     """What a later run needs of a module to tell what has changed in it."""
+    import zlib
+
+    from warplint.ir.runs import KeptModule
+
     known = module.project.known.get(module.path)
     if known is not None and known.digest == digest_of(module.text):
         return known
@@ -212,11 +218,9 @@ def _tools() -> list[object]:
         except (ImportError, ValueError):
             spec = None
         if spec is not None and spec.origin is not None:
-            found.append(state_of(Path(spec.origin).parent, "__init__.py"))
-            found.append(state_of(Path(spec.origin).parent, "_version.py"))
-            found.append(state_of(Path(spec.origin).parent, "config.py"))
-    own = Path(__file__).parent
-    return [*found, state_of(own, "**/*.py"), state_of(own, "**/*.json")]
+            folder = Path(spec.origin).parent
+            found += [stamp_of(folder / file) for file in ("__init__.py", "_version.py", "config.py")]
+    return [*found, state_of(Path(__file__).parent, (".py", ".json"), below=True)]
 
 
 class _Reader(pickle.Unpickler):

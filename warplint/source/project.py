@@ -14,12 +14,14 @@ from typing import Final, TypeAlias, TypeVar, Union
 
 from warplint.ir import syntax as ir
 from warplint.ir.facts import Problem
+from warplint.ir.found import Inputs
 from warplint.ir.runs import KeptModule
 from warplint.records import dataclass
 from warplint.source.bindings import Binder, bound_names
+from warplint.source.files import digest_of
 from warplint.source.modules import Definition, Module, Scope, blocks
 from warplint.source.regions import Region, RegionKind, changed_piece, group, grouped, split, split_again
-from warplint.source.text import TOO_DEEP, check_syntax, decode, digest_of, read_bytes, syntax_problem
+from warplint.source.text import TOO_DEEP, check_syntax, decode, read_bytes, syntax_problem
 
 __all__ = [
     "ALWAYS_EXTERNAL",
@@ -84,20 +86,6 @@ class Outline:
 
     path: Path
     contents: tuple[str, list[tuple[RegionKind, tuple[str, ...], int, int, int, int]], frozenset[str]] | Problem | None
-
-
-@dataclass(frozen=True, slots=True)
-class Inputs:
-    """What a project knows of the file system: the files that it read, and places where it looked for one in vain."""
-
-    present: frozenset[Path] = frozenset()
-    absent: frozenset[Path] = frozenset()
-
-    def also(self, other: Inputs) -> Inputs:
-        """Both together."""
-        if not other.present and not other.absent:
-            return self
-        return Inputs(self.present | other.present, self.absent | other.absent)
 
 
 class _Unknown:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import hashlib
 import io
 import stat
 import tokenize
@@ -24,11 +23,6 @@ TOO_DEEP = "the code is nested too deeply to be read; split the expression, or e
 
 
 _UTF_MARKS = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-
-
-def digest_of(text: str) -> bytes:
-    """The digest of a text."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
 def read_bytes(path: Path) -> bytes | Problem:
