@@ -23,13 +23,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warplint import __version__
-from warplint.ir.effects import KernelUse, merged
 from warplint.ir.found import FileAnalysis, Inputs
 from warplint.records import dataclass
 from warplint.source.files import digest_of
 from warplint.stamps import stamp_of, state_of
 
 if TYPE_CHECKING:
+    from warplint.ir.effects import KernelUse
     from warplint.ir.runs import Earlier, HostRun, KeptFacts, KeptModule
     from warplint.source.project import Module, Project
 
@@ -140,6 +140,8 @@ class Memory:
             linted = {str(analysis.path) for analysis in analyses}
             outside = {name: state for name, state in states.items() if name not in linted}
             hosts = tuple(analysis.host for analysis in analyses if analysis.host is not None)
+            from warplint.ir.effects import merged
+
             modules = [project.module(path) for path in inputs.present]
             kept = tuple(kept_module(module) for module in modules if module is not None and not module.newer)
             if len(kept) < len(modules):

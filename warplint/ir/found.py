@@ -6,11 +6,11 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warplint.ir.effects import Uses, merged
 from warplint.ir.facts import Fact, Problem
 from warplint.records import dataclass
 
 if TYPE_CHECKING:
+    from warplint.ir.effects import Uses
     from warplint.ir.runs import HostRun, KeptFacts
 
 
@@ -53,6 +53,8 @@ class FileAnalysis:
 
     def and_then(self, more: FileAnalysis) -> FileAnalysis:
         """Both together."""
+        from warplint.ir.effects import merged
+
         return FileAnalysis(
             self.path,
             (*self.facts, *more.facts),

@@ -22,7 +22,7 @@ from warplint.server.cells import Cells
 from warplint.server.incremental import Memory, analyse_again
 from warplint.server.shape import Shape
 from warplint.settings.configuration import NAMES, Configurations
-from warplint.settings.declared import LOCKS
+from warplint.settings.declared import naming
 from warplint.settings.discovery import discover
 from warplint.settings.options import Selectors
 from warplint.settings.warp import WarpVersions
@@ -129,6 +129,7 @@ class Checker:
         self._asked = asked
         self._before: dict[Path, _Before] = {}
         self._stamps: dict[str, object] = {}
+        self._listed: dict[Path, tuple[object, list[Path]]] = {}
         self._configurations: Configurations
         self._selection: RuleSelection
         self._read_settings()
@@ -172,16 +173,25 @@ class Checker:
         return changed
 
     def _configuration_stamps(self, path: Path) -> dict[str, object]:
-        # Before anything is read: what is written meanwhile is then read again. A lock says for which Warp the code is.
-        names = (*NAMES, *LOCKS)
-        places = (os.path.join(folder, name) for folder in path.parents for name in names)
+        # Before anything is read: what is written meanwhile is then read again.
+        places = (os.path.join(folder, name) for folder in path.parents for name in NAMES)
         stamps: dict[str, object] = {place: stamp_of(place) for place in places}
+        for parent in path.parents:
+            stamps[f"{parent}{os.sep}"] = tuple(map(stamp_of, self._naming(parent)))
         nearest = self._configurations.nearest(path.parent)
         files = [table.path for table in nearest.tables]
         for folder in nearest.folders("extend-rules"):
             files.append(folder)
             files += sorted(folder.glob("*.y*ml"))
         return {**{str(file): stamp_of(file) for file in files}, **stamps}
+
+    def _naming(self, folder: Path) -> list[Path]:
+        """The files of a folder that may say for which Warp the code is: looked for again where some came or went."""
+        stamp = tuple(map(stamp_of, (folder, folder / "requirements")))
+        known = self._listed.get(folder)
+        if known is None or known[0] != stamp:
+            known = self._listed[folder] = (stamp, naming(folder))
+        return known[1]
 
     def check(
         self, path: Path, text: str, contents: Mapping[Path, bytes], superseded: Callable[[], None] = lambda: None
