@@ -59,7 +59,8 @@ def analyse_files(
 
     hosts = _hosts(project, modules)
     sights = taken = None
-    if earlier is not None:
+    decorated = [path for path, module in modules.items() if "@" in module.text]
+    if earlier is not None and (hosts or decorated):
         from warplint.definitions import Taken
         from warplint.hosts import Sights
         from warplint.source.visible import Visible
@@ -82,7 +83,6 @@ def analyse_files(
         tapes = workers.each(tape_facts, hosts, lambda path: _weight(modules[path], "Tape"))
         _add(found, hosts, tapes)
         uses = merged(analysis.uses for analysis in found.values())
-        decorated = [path for path, module in modules.items() if "@" in module.text]
         again: frozenset[Node] = taken.of_uses(uses) if taken is not None else frozenset()
         kernels = workers.each(kernel_facts, decorated, lambda path: _weight(modules[path], "@"), uses, again)
         _add(found, decorated, kernels)

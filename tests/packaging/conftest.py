@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
-SHIPPED = ("pyproject.toml", "README.md", ".pre-commit-hooks.yaml", "action.yml", "warplint", "rules", "docs/measured.json")
+SHIPPED = (
+    "pyproject.toml",
+    "README.md",
+    ".pre-commit-hooks.yaml",
+    "action.yml",
+    "warplint",
+    "rules",
+    "docs/measured.json",
+)
 
 
 @pytest.fixture
