@@ -179,7 +179,7 @@ class Memory:
             left = _MOST_TOGETHER // len(_KINDS)
             for number, (state, path) in enumerate(sorted(kept, key=lambda one: -one[0].st_mtime)):
                 left -= state.st_size
-                if number >= _MOST_RUNS or left < 0:
+                if number >= _MOST_RUNS or (number and left < 0):
                     path.unlink(missing_ok=True)
 
 
