@@ -16,7 +16,7 @@ _FRESH = 3600.0
 
 
 def trim(folder: Path, most: int | None = None, now: float | None = None) -> None:
-    """Makes room in a folder that holds a folder for each version of Warp, and in these one for each compiled module."""
+    """Makes room in a folder with a folder for each version of Warp, and in these one for each compiled module."""
     most = MOST_BYTES if most is None else most
     fresh = (time.time() if now is None else now) - _FRESH
     found: list[tuple[float, int, str]] = []
