@@ -14,8 +14,8 @@ from programs import IN_PLACE
 
 from warplint import analysis, kernels
 from warplint.frontend import fast, open_project, read_with_libcst
+from warplint.ir.effects import Uses
 from warplint.ir.facts import Fact
-from warplint.reach import Uses
 from warplint.source.project import Module, Project
 
 

@@ -14,22 +14,25 @@ PACKAGE = Path(warplint.__file__).parent
 #: What each room may import of warplint, besides itself.
 ROOMS = {
     "records": set(),  # which everything may import
+    "stamps": set(),
     "ir": set(),
     "source": {"ir"},
     "frontend": {"ir", "source"},
     "kernels": {"ir", "source"},
     "tapes": {"ir", "source"},
-    "catalogue": {"ir"},
+    "catalogue": {"ir", "stamps"},
     "probe": {"ir", "source"},
     "report": {"ir", "catalogue"},
     "settings": {"ir"},
     # The flow itself.
-    "selection": {"ir", "source", "catalogue", "settings"},
+    "selection": {"ir", "stamps", "source", "catalogue", "settings"},
     "reach": {"ir", "source"},
     "processes": set(),
-    "hosts": {"ir", "source", "kernels", "tapes"},
-    "analysis": {"ir", "source", "kernels", "tapes", "reach", "processes", "hosts"},
-    "remembering": {"ir", "source", "analysis"},
+    "hosts": {"ir", "source", "kernels", "tapes", "changes"},
+    "changes": {"ir", "source", "kernels"},
+    "definitions": {"ir", "source", "kernels", "changes"},
+    "analysis": {"ir", "source", "kernels", "tapes", "reach", "processes", "hosts", "changes", "definitions"},
+    "remembering": {"ir", "stamps", "source"},
     "suppressing": {"ir", "source", "catalogue"},
     "ignoring": {"ir", "source"},
     "baseline": {"ir"},
@@ -71,6 +74,7 @@ ROOMS = {
     "scaffold": {"ir", "catalogue", "frontend", "analysis", "settings"},
     "trying": {"ir", "catalogue", "settings", "report", "pipeline"},
     "server": {
+        "stamps",
         "ir",
         "source",
         "frontend",

@@ -43,13 +43,13 @@ class Runs:
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder = folder
         self.analysed = 0
-        real = pipeline.analyse_files
+        real = analysis.analyse_files
 
         def counted(*arguments: object, **keywords: object) -> object:
             self.analysed += 1
             return real(*arguments, **keywords)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(pipeline, "analyse_files", counted)
+        monkeypatch.setattr(analysis, "analyse_files", counted)
 
     def __call__(self, *paths: str, **settings: object) -> list[tuple[str, str, int]]:
         """Name of the file, rule and line of each finding."""

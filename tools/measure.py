@@ -6,7 +6,6 @@ the tape's gradient of the right ones agrees with differences that are taken her
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import subprocess
@@ -23,13 +22,9 @@ from measure_tapes import sweep_errors
 from warplint.catalogue.loading import load_catalogue
 from warplint.catalogue.rule import Example, Rule
 from warplint.catalogue.versions import VersionRange
+from warplint.report.measured import digest
 
 ROOT = Path(__file__).resolve().parent.parent
-
-
-def digest(example: Example) -> str:
-    """What tells whether an example is still the one that was measured."""
-    return hashlib.sha256(example.code.encode()).hexdigest()[:16]
 
 
 def write_examples(rules: Iterable[Rule], folder: Path) -> dict[str, tuple[Rule, Example]]:

@@ -6,11 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from measure import digest
-
 from warplint.catalogue.rule import FAMILIES, HARMLESS_SYMPTOMS, SYMPTOMS, Example, Rule
 from warplint.ir.kinds import KINDS
-from warplint.report.explain import PROBES
+from warplint.report.explain import PROBES, related
+from warplint.report.measured import said
 from warplint.settings.keys import KEYS
 
 #: What the rules of each family have in common.
@@ -106,8 +105,8 @@ def _rule_page(rule: Rule, rules: tuple[Rule, ...], measured: Mapping[str, Any])
     yield from _section("Probe", f"Not probed: {rule.probe.reason}" if rule.probe.reason else PROBES[rule.probe.kind])
     yield from _section("Versions", f"Warp {_versions(rule.warp)}. See [what was seen under which](../versions.md).")
     yield from _section("Related rules", "")
-    related = [other for other in rules if other is not rule and _related(rule, other)]
-    yield from (f"- {link(other)}" for other in related) if related else ["None."]
+    others = related(rule, rules)
+    yield from (f"- {link(other)}" for other in others) if others else ["None."]
     if rule.symptoms:
         yield ""
         yield "By symptom: " + ", ".join(f"[{name}](../symptoms.md#{name})" for name in rule.symptoms) + "."
@@ -127,10 +126,6 @@ def _section(title: str, text: str) -> Iterator[str]:
         yield paragraph
 
 
-def _related(rule: Rule, other: Rule) -> bool:
-    return rule.family == other.family or rule.select.fact == other.select.fact
-
-
 def _versions(warp: str) -> str:
     words = {">=": "{} and later", "<=": "{} and earlier", ">": "later than {}", "<": "before {}", "==": "{}"}
     clauses = []
@@ -142,27 +137,10 @@ def _versions(warp: str) -> str:
 
 
 def _said(rule: Rule, example: Example, measured: Mapping[str, Any]) -> Iterator[str]:
-    entries = [entry for entry in measured["rules"].get(rule.id, ()) if entry["example"] == digest(example)]
-    if not entries:
+    paragraphs = list(said(rule, example, measured))
+    if not paragraphs:
         raise Stale(f"an example of {rule.id} is not the one that was measured; run python tools/docs.py --measure")
-    (entry,) = entries
-    where = f"{measured['device']}, Warp {measured['warp']}"
-    if not example.bad:
-        yield "warplint finds nothing here."
-        if entry.get("compared"):
-            of = "of what `backward()` leaves" if entry["taped"] else "of one thread"
-            yield (
-                f"Measured on {where}: {entry['compared']} derivatives {of}, and the worst is "
-                f"{entry['worst']:.0e} away from the central difference."
-            )
-        return
-    if entry["line"] is None:
-        yield f"{entry['detail'][0].upper()}{entry['detail'][1:]}; [versions](../versions.md) has those that do."
-        return
-    yield f"Line {entry['line']}: {entry['message']}."
-    if entry["verdict"] != "unprobed":
-        yield ""
-        yield f"Measured on {where}: {entry['detail']}."
+    yield from "\n\n".join(paragraphs).split("\n")
 
 
 def _index(rules: tuple[Rule, ...]) -> Iterator[str]:
@@ -170,7 +148,7 @@ def _index(rules: tuple[Rule, ...]) -> Iterator[str]:
     yield ""
     yield "# Rules"
     yield ""
-    yield "`warplint explain CODE` prints the same pages, without the numbers. [By symptom](../symptoms.md) leads from"
+    yield "`warplint explain CODE` prints what is on these pages. [By symptom](../symptoms.md) leads from"
     yield "what you see to a rule."
     for family in FAMILIES.values():
         members = [rule for rule in rules if rule.family == family]

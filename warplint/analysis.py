@@ -5,20 +5,23 @@ from __future__ import annotations
 import re
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from warplint.ir.effects import Uses, merged
 from warplint.ir.facts import Fact, Problem
+from warplint.ir.found import FileAnalysis, Inputs
 from warplint.processes import Workers
-from warplint.reach import Uses, merged, reaching
+from warplint.reach import reaching
 from warplint.records import dataclass
-from warplint.source.project import Inputs
 
 if TYPE_CHECKING:
+    from warplint.changes import Node
+    from warplint.definitions import Taken
     from warplint.hosts import Sights
-    from warplint.ir.runs import HostRun
+    from warplint.ir.runs import Earlier, HostRun, KeptFacts
     from warplint.source.project import Module, Outline, Project
 
 #: Fewer files than this are analysed sooner than other processes start.
@@ -34,44 +37,6 @@ _LAUNCHING = ("launch", "kernel", "autograd")
 _HOSTS = re.compile(r"warp|Tape")
 
 
-@dataclass(frozen=True, slots=True)
-class FileAnalysis:
-    """What came of one file: facts, how it uses kernels, and what kept us from more (with a traceback, if that is our
-    fault)."""
-
-    path: Path
-    facts: tuple[Fact, ...] = ()
-    problems: tuple[Problem, ...] = ()
-    traceback: str | None = None
-    uses: Uses = field(default_factory=dict)
-    #: Entry points of host code that was not followed to its end, for want of steps: pairs of file and name.
-    exhausted: tuple[tuple[Path, str], ...] = ()
-    #: What was read and looked for besides the linted files.
-    inputs: Inputs = Inputs()
-    #: How often host code was run, the steps that it took, and the most that one file may take.
-    runs: int = 0
-    steps: int = 0
-    budget: int = 0
-    #: What later runs may take over of the tapes, if nothing that it rests on has changed.
-    host: HostRun | None = None
-
-    def and_then(self, more: FileAnalysis) -> FileAnalysis:
-        """Both together."""
-        return FileAnalysis(
-            self.path,
-            (*self.facts, *more.facts),
-            tuple(dict.fromkeys((*self.problems, *more.problems))),
-            self.traceback or more.traceback,
-            merged((self.uses, more.uses)),
-            tuple(dict.fromkeys((*self.exhausted, *more.exhausted))),
-            self.inputs.also(more.inputs),
-            self.runs + more.runs,
-            self.steps + more.steps,
-            max(self.budget, more.budget),
-            self.host or more.host,
-        )
-
-
 def analyse_files(
     files: Sequence[Path],
     project: Project,
@@ -79,31 +44,47 @@ def analyse_files(
     jobs: int,
     wanted: Wanted = lambda facts: facts,
     told: Wanted = lambda facts: facts,
-    before: Mapping[Path, HostRun] | None = None,
+    earlier: Earlier | None = None,
 ) -> tuple[FileAnalysis, ...]:
     """Analyse every file, in the order given.
 
-    ``contents`` stands for files that are not read from disk. For ``told`` see ``Linted``. ``before`` is what may be
-    taken over from an earlier run; None: nothing is, nor will be from this one.
+    ``contents`` stands for files that are not read from disk. For ``told`` see ``Linted``. ``earlier`` is what
+    may be taken over from an earlier run; None: nothing is, nor will be from this one.
     """
     jobs = jobs if len(files) >= PARALLEL_FROM else 1
     # All are loaded before any is analysed: who calls a func is looked up in all of them, in every process.
-    found = _loaded(files, project, contents, jobs)
+    project.known = earlier.modules if earlier is not None else {}
+    found = _loaded(files, project, contents, 1 if project.known else jobs)
     modules = dict(_modules(found, project))
 
     hosts = _hosts(project, modules)
-    sights = None
-    if before is not None and hosts:
+    sights = taken = None
+    decorated = [path for path, module in modules.items() if "@" in module.text]
+    if earlier is not None and (hosts or decorated):
+        from warplint.definitions import Taken
         from warplint.hosts import Sights
+        from warplint.source.visible import Visible
 
-        sights = Sights(project)
-    with Workers(Linted(project, wanted, told, sights, before or {}), jobs) as workers:
+        visible = Visible(project.modules())
+        sights = Sights(project, visible)
+        others = earlier.modules.keys() - found.keys()
+        if others:  # files that are imported, and not linted: they have not changed
+            for path in others:
+                project.load(path)
+            visible = Visible(project.modules())
+        if earlier.modules:
+            taken = Taken(project, earlier, visible)
+            taken = None if taken.changes.everything else taken
+        for kept in earlier.facts.values():
+            project.agreed |= kept.agreed
+    before = earlier.hosts if earlier is not None else {}
+    with Workers(Linted(project, wanted, told, sights, before, taken, earlier is not None), jobs) as workers:
         # Tapes first: how host code uses a kernel decides what its facts mean.
         tapes = workers.each(tape_facts, hosts, lambda path: _weight(modules[path], "Tape"))
         _add(found, hosts, tapes)
         uses = merged(analysis.uses for analysis in found.values())
-        decorated = [path for path, module in modules.items() if "@" in module.text]
-        kernels = workers.each(kernel_facts, decorated, lambda path: _weight(modules[path], "@"), uses)
+        again: frozenset[Node] = taken.of_uses(uses) if taken is not None else frozenset()
+        kernels = workers.each(kernel_facts, decorated, lambda path: _weight(modules[path], "@"), uses, again)
         _add(found, decorated, kernels)
     return tuple(found.values())
 
@@ -132,6 +113,9 @@ class Linted:
     #: What host code sees, where runs are taken over, and those that may be.
     sights: Sights | None = None
     before: Mapping[Path, HostRun] = field(default_factory=dict)
+    #: What of the facts of kernels and launches may be taken over, and whether a later run may do so.
+    taken: Taken | None = None
+    keeps: bool = False
 
 
 def may_launch(text: str) -> bool:
@@ -148,24 +132,40 @@ def tape_facts(linted: Linted, path: Path) -> FileAnalysis:
         if linted.sights is not None and project is linted.project and tapes.concerns(module):
             from warplint.hosts import tapes_of
 
-            host, of_tapes, run = tapes_of(project, module, linted.sights, linted.before.get(path))
+            changes = linted.taken.changes if linted.taken is not None else None
+            host, of_tapes, run = tapes_of(project, module, linted.sights, linted.before.get(path), changes)
         else:
             host, run = tapes.TapeAnalysis(project, partial(kernels.effects, project)), None
             of_tapes = tuple(host.module(module))
-        launched = kernels.launches(project, module) if may_launch(module.text) else ()
+        launched: Sequence[Fact] = ()
+        kept = None
+        if linted.keeps and project is linted.project:
+            from warplint.definitions import launch_facts
+
+            launches = may_launch(module.text)
+            launched, kept = launch_facts(project, module, linted.taken, linted.wanted, launches)
+        elif may_launch(module.text):
+            launched = tuple(kernels.launches(project, module))
         found = linted.wanted((*of_tapes, *launched))
-        return found, host.uses, _Followed(tuple(host.exhausted), host.runs, host.steps, host.BUDGET, run)
+        return found, host.uses, _Followed(tuple(host.exhausted), host.runs, host.steps, host.BUDGET, run, kept)
 
     return _guarded(linted, path, facts)
 
 
-def kernel_facts(linted: Linted, path: Path, uses: Uses) -> FileAnalysis:
-    """The facts about the kernels and funcs of one loaded file; ``uses`` says how host code uses them."""
+def kernel_facts(linted: Linted, path: Path, uses: Uses, again: frozenset[Node] = frozenset()) -> FileAnalysis:
+    """The facts about the kernels and funcs of one loaded file; ``uses`` says how host code uses them, ``again`` are
+    the regions where no facts can be taken over."""
     from warplint import kernels
 
     def facts(project: Project, module: Module) -> _Found:
-        found = linted.wanted(tuple(kernels.analyse(project, module, uses)))
-        return tuple(reaching(fact, uses, project) for fact in found), {}, _Followed()
+        kept = None
+        if linted.keeps and project is linted.project:
+            from warplint import definitions
+
+            found, kept = definitions.kernel_facts(project, module, uses, linted.taken, again, linted.wanted)
+        else:
+            found = linted.wanted(tuple(kernels.analyse(project, module, uses)))
+        return tuple(reaching(fact, uses, project) for fact in found), {}, _Followed(kept=kept)
 
     return _guarded(linted, path, facts)
 
@@ -179,6 +179,7 @@ class _Followed:
     steps: int = 0
     budget: int = 0
     host: HostRun | None = None
+    kept: KeptFacts | None = None
 
 
 #: Facts, how kernels are used, and how far host code was followed.
@@ -208,6 +209,9 @@ def _guarded(linted: Linted, path: Path, facts: _Facts) -> FileAnalysis:
             found, uses, followed = facts(precise, module)
             inputs = Inputs(precise.inputs().present - project.inputs().present)
             project.problems += precise.problems[len(project.problems) :]
+        elif followed.kept is not None:
+            places = [(fact.location.path, fact.location.span.line) for fact in linted.told(found)]
+            followed = replace(followed, kept=replace(followed.kept, agreed=project.agreed_at(places)))
     except ModuleNotFoundError:  # an installation without what we depend on, which no file is to blame for
         raise
     except Exception as error:
@@ -223,6 +227,7 @@ def _guarded(linted: Linted, path: Path, facts: _Facts) -> FileAnalysis:
         steps=followed.steps,
         budget=followed.budget,
         host=followed.host,
+        kept=followed.kept,
     )
 
 

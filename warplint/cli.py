@@ -102,7 +102,7 @@ def _check(given: Options) -> int:
 
 
 def _check_once(given: Options) -> int:
-    from warplint.catalogue.selecting import UnknownSelector
+    from warplint.catalogue.unknown import UnknownSelector
     from warplint.pipeline import run
     from warplint.processes import relax_collector
     from warplint.proving import DeviceUnusable
@@ -212,12 +212,14 @@ def _explain(given: Asked) -> int:
     from warplint.catalogue.selecting import problem_with
     from warplint.pipeline import catalogue_for
     from warplint.report.explain import overview, page, symptom_page
+    from warplint.report.measured import read
 
     rules, problems = catalogue_for(os.getcwd())
     if given.symptom is not None:
         lines: Iterable[str] = symptom_page(given.symptom, rules)
     elif given.everything:
-        lines = (line for rule in rules for line in (*page(rule), ""))
+        measured = read()
+        lines = (line for rule in rules for line in (*page(rule, rules, measured), ""))
     elif given.about is None:
         lines = overview(rules)
     else:
@@ -227,7 +229,7 @@ def _explain(given: Asked) -> int:
             unclear = f"`{given.about}` is not one rule; name a code, as WP104"
             _say(problem_with(given.about, rules) or unclear)
             return FAILED
-        lines = page(known[0])
+        lines = page(known[0], rules, read())
     return _ended(_write(lines), problems)
 
 

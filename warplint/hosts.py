@@ -10,18 +10,20 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from functools import partial
 from pathlib import Path
 
 from warplint import kernels, tapes
+from warplint.changes import Changes
 from warplint.ir.effects import EffectSummary
 from warplint.ir.facts import Fact
 from warplint.ir.places import locations
 from warplint.ir.runs import HostRun
+from warplint.source.files import digest_of
 from warplint.source.project import Definition, External, Module, Project
+from warplint.source.visible import Visible
 
-_WORD = re.compile(r"[^\W\d]\w*")
 _DEFINED = re.compile(r"\b(?:def|class)\s+(\w+)")
 _KERNEL = re.compile(r"@(?P<module>\w+)\.kernel\b(?:\([^()\n]*\))?[ \t]*\ndef ")
 _CALLED = re.compile(r"([^\W\d]\w*)\s*\(")
@@ -40,39 +42,16 @@ class Sights:
     Made when these are loaded, and before any is analysed: imported files besides them are not looked at.
     """
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: Project, visible: Visible) -> None:
         self._project = project
-        modules = sorted(project.modules(), key=lambda module: module.path)
-        self._modules = modules
-        self._places = {module.path: place for place, module in enumerate(modules)}
-        named: dict[str, int] = {}
-        for place, path in enumerate(self._places):
-            name = path.parent.name if path.stem == "__init__" else path.stem
-            named[name] = named.get(name, 0) | 1 << place
-        #: The modules that each one may import, as bits.
-        self._beside = [self._imported(module, named) for module in modules]
+        self._visible = visible
         self._faces: dict[int, bytes] = {}
         self._reaches: dict[int, bytes] = {}
         self._texts: dict[Path, bytes | None] = {}
 
-    def _imported(self, module: Module, named: Mapping[str, int]) -> int:
-        found = 0
-        for word in named.keys() & set(_WORD.findall(module.text)):
-            found |= named[word]
-        for folder in module.path.parents:
-            place = self._places.get(folder / "__init__.py")
-            found |= 0 if place is None else 1 << place
-        return found
-
     def key(self, module: Module) -> bytes:
         """The digest of what the host code of a file can see."""
-        place = self._places.get(module.path)
-        found = left = 0 if place is None else 1 << place
-        while left:
-            low = left & -left
-            new = self._beside[low.bit_length() - 1] & ~found
-            found |= new
-            left = (left ^ low) | new
+        found = self._visible.places(module.path)
         if found not in self._reaches:
             self._reaches[found] = self._reach(found)
         asked = hashlib.sha256(repr(tapes.asked_for(module)).encode("utf-8", "surrogatepass"))
@@ -81,10 +60,10 @@ class Sights:
 
     def _reach(self, places: int) -> bytes:
         digest = hashlib.sha256()
-        for place, module in enumerate(self._modules):
+        for place, module in enumerate(self._visible.modules):
             if places >> place & 1:
                 if place not in self._faces:
-                    self._faces[place] = _digest(repr(_seen_of(module)))
+                    self._faces[place] = digest_of(repr(_seen_of(module)))
                 digest.update(str(module.path).encode("utf-8", "surrogatepass"))
                 digest.update(self._faces[place])
         return digest.digest()
@@ -93,7 +72,7 @@ class Sights:
         """The digest of the text of a file, None where there is none."""
         if path not in self._texts:
             module = self._project.module(path)
-            self._texts[path] = None if module is None else _digest(module.text)
+            self._texts[path] = None if module is None else digest_of(module.text)
         return self._texts[path]
 
 
@@ -117,10 +96,6 @@ def _is_kernel(module: Module, text: str) -> bool:
     if found is None or "lambda" in text or len(_DEFINED.findall(text)) != 1:
         return False
     return module.project.member(module, found["module"]) == External("warp")
-
-
-def _digest(text: str) -> bytes:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
 class Asked:
@@ -176,11 +151,14 @@ def _named(module: Module, qualname: str) -> Definition | None:
     return found[0] if len(found) == 1 else None
 
 
-def holds(run: HostRun, key: bytes, project: Project, sights: Sights) -> bool:
+def holds(run: HostRun, key: bytes, project: Project, sights: Sights, changes: Changes | None = None) -> bool:
     """Whether the tapes of a file with the given key are what they were."""
     if run.key != key or any(sights.text(path) != digest for path, digest in run.exact):
         return False
     for path, qualname, summary in run.asked:
+        module = project.module(path) if changes is not None else None
+        if changes is not None and module is not None and changes.keeps_effects(module, qualname):
+            continue
         definition = _definition(project, path, qualname)
         if definition is None or kernels.effects(project, definition) != summary:
             return False
@@ -200,12 +178,12 @@ def host_run(
 
 
 def tapes_of(
-    project: Project, module: Module, sights: Sights, before: HostRun | None
+    project: Project, module: Module, sights: Sights, before: HostRun | None, changes: Changes | None = None
 ) -> tuple[tapes.TapeAnalysis, tuple[Fact, ...], HostRun | None]:
     """The tape analysis of a file and the facts that it found, taken over from ``before`` where that still holds, and
     what later runs may take over."""
     key = sights.key(module)
-    if before is not None and holds(before, key, project, sights):
+    if before is not None and holds(before, key, project, sights, changes):
         host = tapes.TapeAnalysis(project, partial(kernels.effects, project))
         host.take(before)
         return host, before.facts, before

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
@@ -12,11 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warplint import __version__
-from warplint.analysis import FileAnalysis, analyse_files
-from warplint.frontend import open_project
 from warplint.ir.facts import Fact, Finding, Problem, at_least
+from warplint.ir.found import FileAnalysis
 from warplint.ir.spans import displayed, file_and_cell
-from warplint.processes import available_cpus
 from warplint.proving import Progress, common_folder, evidence_of, wants_fixes, with_fixes
 from warplint.records import dataclass
 from warplint.remembering import Memory
@@ -27,13 +24,12 @@ from warplint.settings.discovery import discover
 from warplint.settings.options import STDIN, Options, Selectors
 from warplint.settings.warp import WarpVersion, WarpVersions
 from warplint.source.files import default_cache
-from warplint.source.project import Module, Project
-from warplint.source.text import read_text
 
 if TYPE_CHECKING:
     from warplint.catalogue.rule import Rule
     from warplint.report.configured import Configured
     from warplint.source.notebooks import Notebook
+    from warplint.source.project import Project
 
 # Some of these are in every comment that suppresses something.
 _COMMENT_WORDS = ("warplint", "Warplint", "WARPLINT", "noqa", "NOQA", "NoQA", "Noqa")
@@ -92,23 +88,29 @@ def run(
     # 3. What is in them.
     progress(f"reading {len(files)} files")
     roots = import_roots(named, files, configurations)
-    project = open_project(roots)
-    project.warp_version = selection.warp_series
+    opened = cache(partial(_opened, roots, selection))
     least = options.min_severity or ("info" if options.output_format in _FOR_PROGRAMS else "warning")
     told = partial(_told, selection, options, configurations, least)
     memory = _memory(options, selection, files, roots, least) if stdin is None else None
     remembered = memory.recall() if memory is not None else None
     if remembered is None:
-        jobs = options.jobs or available_cpus()
-        before = memory.hosts() if memory is not None else None
-        analyses = analyse_files(files, project, contents, jobs, selection.wanted, told, before)
+        from warplint.analysis import analyse_files
+        from warplint.processes import available_cpus
+
+        project, jobs = opened(), options.jobs or available_cpus()
+        earlier = memory.earlier() if memory is not None else None
+        analyses = analyse_files(files, project, contents, jobs, selection.wanted, told, earlier)
         texts = _texts(analyses, project, contents)
         if memory is not None and not any(analysis.problems for analysis in analyses):
-            memory.remember(analyses, project.inputs(), [path for path, text in texts.items() if _for_us(text)])
+            memory.remember(analyses, project, [path for path, text in texts.items() if _for_us(text)])
     else:
         analyses = remembered.analyses
-        read = {path: read_text(path, contents.get(path)) for path in remembered.commented}
-        texts = dict.fromkeys(files, "") | {path: text for path, text in read.items() if isinstance(text, str)}
+        texts = dict.fromkeys(files, "")
+        if remembered.commented:
+            from warplint.source.text import read_text
+
+            read = {path: read_text(path, contents.get(path)) for path in remembered.commented}
+            texts |= {path: text for path, text in read.items() if isinstance(text, str)}
 
     # 4. What the rules make of it.
     findings = selection.findings(fact for analysis in analyses for fact in analysis.facts)
@@ -132,7 +134,9 @@ def run(
     clock.append(time.monotonic())
     listed = [finding for finding in findings if at_least(finding.severity, least)]
     rules = selection.rules_of(listed)
-    probed = evidence_of(listed, rules, project, options, selection, configurations, progress, memory is not None)
+    probed = listed
+    if listed:
+        probed = evidence_of(listed, rules, opened(), options, selection, configurations, progress, memory is not None)
     # What was only asked about, and not confirmed, was never there.
     known = {id(finding) for finding in listed}
     nothing = {id(finding) for finding, seen in zip(listed, probed, strict=True) if not _reportable(seen)}
@@ -144,10 +148,12 @@ def run(
 
     faults: dict[Path, str] = {}
     faulty: list[Problem] = []
-    if wants_fixes(options):
+    if probed and wants_fixes(options):
         try:
-            probed = with_fixes(probed, rules, project, options, configurations, set(files) - set(notebooks), progress)
+            probed = with_fixes(probed, rules, opened(), options, configurations, set(files) - set(notebooks), progress)
         except Exception as error:  # a mistake of ours must not take what was found along
+            import traceback
+
             faults[common_folder(options.paths)] = traceback.format_exc()
             what = f"internal error while looking for fixes: {type(error).__name__}; please report it"
             faulty.append(Problem(displayed(common_folder(options.paths)), what))
@@ -200,6 +206,14 @@ def run(
     failed = any(_fails(finding, options, configurations) for finding in (*report.standing, *unlisted))
     account = _account(files, configurations, selection, clock, analyses) if options.verbose else ()
     return Outcome(report, tracebacks, failed, account)
+
+
+def _opened(roots: tuple[Path, ...], selection: RuleSelection) -> Project:
+    from warplint.frontend import open_project
+
+    project = open_project(roots)
+    project.warp_version = selection.warp_series
+    return project
 
 
 def unsuppressed(
@@ -337,6 +351,8 @@ def configured(path: str, config: str | None, isolated: bool) -> tuple[Configure
 
 def _texts(analyses: Iterable[FileAnalysis], project: Project, contents: Mapping[Path, bytes]) -> dict[Path, str]:
     """The texts of the linted files that could be read."""
+    from warplint.source.project import Module
+
     modules = [project.load(analysis.path, contents.get(analysis.path)) for analysis in analyses]
     return {module.path: module.text for module in modules if isinstance(module, Module)}
 
@@ -380,5 +396,7 @@ def _lines(path: Path, contents: Mapping[Path, bytes], notebooks: Mapping[Path, 
     file, cell = file_and_cell(path)
     if cell is not None and file in notebooks:
         return notebooks[file].lines(cell)
+    from warplint.source.text import read_text
+
     text = read_text(path, contents.get(path))
     return text.split("\n") if isinstance(text, str) else []

@@ -14,11 +14,11 @@ from warplint.selection import RuleSelection
 from warplint.settings.configuration import Configuration, Configurations
 from warplint.settings.options import Options
 from warplint.settings.warp import WarpVersion, installed_warp, series
-from warplint.source.project import Project
 
 if TYPE_CHECKING:
     from warplint.catalogue.rule import Rule
     from warplint.probe import ProbeOptions
+    from warplint.source.project import Project
 
 # These hold the fixes of findings.
 _WITH_FIXES = ("json", "jsonl", "sarif", "lsp")

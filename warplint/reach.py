@@ -8,17 +8,12 @@ kernels off in several of its other modules, and so writes its kernels to run fo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from pathlib import Path
 
-from warplint.ir.effects import KernelUse
+from warplint.ir.effects import Uses
 from warplint.ir.facts import Fact, Reach
 from warplint.ir.programs import DefinitionRef, KernelProgram
 from warplint.source.project import Module, Project
-
-#: How the analysed host code uses kernels, by their path and qualified name.
-Uses = Mapping[tuple[Path, str], KernelUse]
 
 _MAIN = re.compile(r"^if __name__\s*==", re.MULTILINE)
 _ADJOINT = re.compile(r"\badjoint\s*=\s*True\b")
@@ -29,15 +24,6 @@ _SEVERAL = 2
 
 # From the most to the least harm.
 _ORDER: tuple[Reach, ...] = ("taped", "library", "untaped")
-
-
-def merged(uses: Iterable[Uses]) -> dict[tuple[Path, str], KernelUse]:
-    """All uses together."""
-    found: dict[tuple[Path, str], KernelUse] = {}
-    for some in uses:
-        for kernel, use in some.items():
-            found[kernel] = found[kernel].also(use) if kernel in found else use
-    return found
 
 
 def reaching(fact: Fact, uses: Uses, project: Project) -> Fact:

@@ -20,18 +20,23 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import is_dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from warplint import __version__
-from warplint.analysis import FileAnalysis
-from warplint.ir.runs import HostRun
+from warplint.ir.found import FileAnalysis, Inputs
 from warplint.records import dataclass
-from warplint.source.files import state_of
-from warplint.source.project import Inputs
+from warplint.source.files import digest_of
+from warplint.stamps import stamp_of, state_of
 
-# Runs that are kept, and the bytes of one; the least recently used go first.
+if TYPE_CHECKING:
+    from warplint.ir.effects import KernelUse
+    from warplint.ir.runs import Earlier, HostRun, KeptFacts, KeptModule
+    from warplint.source.project import Module, Project
+
+# Runs that are kept, the bytes of one file, and those of all; the least recently used go first.
 _MOST_RUNS = 24
-_MOST_BYTES = 16 * 1024 * 1024
+_MOST_BYTES = 48 * 1024 * 1024
+_MOST_TOGETHER = 256 * 1024 * 1024
 # A file that was written so shortly before it was read may be written again without a change of its time, in seconds.
 _RACY = 2.0
 # The files of a run: what it found, and what of that the next one can take over where something has changed.
@@ -62,11 +67,15 @@ class Remembered:
 
 @dataclass(frozen=True, slots=True)
 class RememberedHosts:
-    """What came of the tapes of each file, and what was read for that besides the linted files."""
+    """What came of the tapes of each file and of the regions of all modules, and what was read for that besides the
+    linted files."""
 
     present: dict[str, FileState]
     absent: tuple[str, ...]
     hosts: tuple[HostRun, ...]
+    modules: tuple[KeptModule, ...]
+    facts: tuple[KeptFacts, ...]
+    uses: dict[tuple[Path, str], KernelUse]
 
 
 class Memory:
@@ -103,32 +112,43 @@ class Memory:
             return None
         return found
 
-    def hosts(self) -> dict[Path, HostRun]:
-        """What may be taken over of the tapes where nothing but linted files has changed since the last run."""
+    def earlier(self) -> Earlier:
+        """What may be taken over where nothing but linted files has changed since the last run."""
+        from warplint.ir.runs import Earlier
+
         try:
             found = self._read(".hosts")
             if not isinstance(found, RememberedHosts) or not _holds(found):
-                return {}
+                return Earlier()
         except Exception:  # damaged, or of a version whose classes were others
-            return {}
+            return Earlier()
         self._taken = Inputs(frozenset(map(Path, found.present)), frozenset(map(Path, found.absent)))
-        return {run.path: run for run in found.hosts}
+        hosts, modules, facts = ({one.path: one for one in some} for some in (found.hosts, found.modules, found.facts))
+        return Earlier(hosts, modules, facts, found.uses)  # type: ignore[arg-type]
 
-    def remember(self, analyses: Sequence[FileAnalysis], inputs: Inputs, commented: Iterable[Path]) -> None:
-        """Keep what a run found. ``inputs`` are those of the project, besides those of its files; ``commented`` are the
-        files where comments may suppress findings."""
+    def remember(self, analyses: Sequence[FileAnalysis], project: Project, commented: Iterable[Path]) -> None:
+        """Keep what a run found; ``commented`` are the files where comments may suppress findings."""
         with contextlib.suppress(OSError, ValueError, pickle.PicklingError, RecursionError):
+            inputs = project.inputs()
             for analysis in analyses:
                 inputs = inputs.also(analysis.inputs)
             inputs = inputs.also(self._taken)
             states = {str(path): self._state(path) for path in inputs.present}
             absent = tuple(sorted(map(str, inputs.absent)))
-            plain = tuple(replace(analysis, inputs=Inputs(), host=None) for analysis in analyses)
+            plain = tuple(replace(analysis, inputs=Inputs(), host=None, kept=None) for analysis in analyses)
             self._write(".facts", Remembered(states, absent, plain, tuple(commented)))
             linted = {str(analysis.path) for analysis in analyses}
             outside = {name: state for name, state in states.items() if name not in linted}
             hosts = tuple(analysis.host for analysis in analyses if analysis.host is not None)
-            self._write(".hosts", RememberedHosts(outside, absent, hosts))
+            from warplint.ir.effects import merged
+
+            modules = [project.module(path) for path in inputs.present]
+            kept = tuple(kept_module(module) for module in modules if module is not None and not module.newer)
+            if len(kept) < len(modules):
+                kept = ()  # how others hang together with what cannot be read is not known
+            facts = tuple(analysis.kept for analysis in analyses if analysis.kept is not None)
+            uses = merged(analysis.uses for analysis in analyses)
+            self._write(".hosts", RememberedHosts(outside, absent, hosts, kept, facts, uses))
             self._trim()
 
     def _write(self, kind: str, run: Remembered | RememberedHosts) -> None:
@@ -155,9 +175,25 @@ class Memory:
 
     def _trim(self) -> None:
         for kind in _KINDS:
-            kept = sorted(self._folder.glob(f"*{kind}"), key=lambda path: path.stat().st_mtime)
-            for path in kept[:-_MOST_RUNS]:
-                path.unlink(missing_ok=True)
+            kept = [(path.stat(), path) for path in self._folder.glob(f"*{kind}")]
+            left = _MOST_TOGETHER // len(_KINDS)
+            for number, (state, path) in enumerate(sorted(kept, key=lambda one: -one[0].st_mtime)):
+                left -= state.st_size
+                if number >= _MOST_RUNS or (number and left < 0):
+                    path.unlink(missing_ok=True)
+
+
+def kept_module(module: Module) -> KeptModule:
+    """What a later run needs of a module to tell what has changed in it."""
+    import zlib
+
+    from warplint.ir.runs import KeptModule
+
+    known = module.project.known.get(module.path)
+    if known is not None and known.digest == digest_of(module.text):
+        return known
+    text = zlib.compress(module.text.encode("utf-8", "surrogatepass"), 1)
+    return KeptModule(module.path, text, digest_of(module.text), tuple(region.fields() for region in module.regions))
 
 
 def _holds(run: Remembered | RememberedHosts) -> bool:
@@ -184,11 +220,9 @@ def _tools() -> list[object]:
         except (ImportError, ValueError):
             spec = None
         if spec is not None and spec.origin is not None:
-            found.append(state_of(Path(spec.origin).parent, "__init__.py"))
-            found.append(state_of(Path(spec.origin).parent, "_version.py"))
-            found.append(state_of(Path(spec.origin).parent, "config.py"))
-    own = Path(__file__).parent
-    return [*found, state_of(own, "**/*.py"), state_of(own, "**/*.json")]
+            folder = Path(spec.origin).parent
+            found += [stamp_of(folder / file) for file in ("__init__.py", "_version.py", "config.py")]
+    return [*found, state_of(Path(__file__).parent, (".py", ".json"), below=True)]
 
 
 class _Reader(pickle.Unpickler):

@@ -12,7 +12,7 @@ from warplint.records import dataclass
 from warplint.settings.configuration import DEFAULTS, Configuration, Configurations, line_naming
 from warplint.settings.options import Selectors
 from warplint.settings.warp import WarpVersion, WarpVersions, series
-from warplint.source.files import state_of
+from warplint.stamps import state_of
 
 if TYPE_CHECKING:
     from warplint.catalogue.loading import Catalogue
@@ -100,7 +100,7 @@ class RuleSelection:
         for configuration in configurations:
             found += [(str(table.path), sorted(table.values.items())) for table in configuration.tables]
             for place in (built_in_folder(), *configuration.folders("extend-rules")):
-                found.append(state_of(place, "*.yaml"))
+                found.append(state_of(place, (".yaml",)))
         return found
 
     def of_reach(self, findings: Iterable[Finding], asked: tuple[str, ...] | None) -> list[Finding]:
@@ -169,7 +169,8 @@ class RuleSelection:
 
     def _check_command_line(self, configurations: list[Configuration]) -> None:
         """A rule of the user's own is known where ``extend-rules`` of some file leads to it."""
-        from warplint.catalogue.selecting import UnknownSelector, problem_with
+        from warplint.catalogue.selecting import problem_with
+        from warplint.catalogue.unknown import UnknownSelector
 
         line = self._command_line
         for word in (*(line.select or ()), *line.extend_select, *line.ignore):

@@ -111,16 +111,16 @@ class TestLinks:
 #: A run whose reading takes a while, without asking for it.
 SLOW = """
 import sys, time
-import warplint.pipeline as pipeline
+import warplint.analysis as analysis
 import warplint.terminal as terminal
 terminal.PATIENCE = 0.3
-analyse = pipeline.analyse_files
+analyse = analysis.analyse_files
 def slowly(*arguments):
     end = time.monotonic() + 0.9
     while time.monotonic() < end:
         time.sleep(0.1)
     return analyse(*arguments)
-pipeline.analyse_files = slowly
+analysis.analyse_files = slowly
 from warplint.cli import main
 raise SystemExit(main())
 """

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from warplint.catalogue.loading import load_catalogue
 from warplint.catalogue.rule import HARMLESS_SYMPTOMS, SYMPTOMS, Rule
 
 RULES = load_catalogue()[0].rules
+DOCUMENTED = Path(__file__).parents[2] / "docs" / "rules"
 
 
 class TestRules:
@@ -79,6 +82,39 @@ def test_by_code_and_by_name(warplint: Command) -> None:
     assert by_code.stdout == by_name.stdout
     assert by_code.stdout.startswith("# WP104 loop-carried-value\n\nerror, confidence high, family lost-value, Warp ")
     assert (by_code.returncode, by_code.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_a_page_has_the_numbers_and_the_relatives_of_the_documentation(rule: Rule) -> None:
+    from warplint.report.explain import page
+    from warplint.report.measured import read
+
+    told = " ".join(" ".join(page(rule, RULES, read())).split())
+    written = (DOCUMENTED / f"{rule.id}.md").read_text(encoding="utf-8")
+    numbers = re.findall(r"^(?:Measured on|Line \d+:) .*$", written, re.MULTILINE)
+    assert numbers
+    for line in numbers:
+        assert line in told
+    for code in re.findall(r"^- \[(\w+) ", written, re.MULTILINE):
+        assert f"- {code} " in told
+
+
+def test_numbers_are_told_only_of_what_was_measured() -> None:
+    from warplint.report.explain import page
+    from warplint.report.measured import NOTHING, read
+
+    rule = next(rule for rule in RULES if rule.id == "WP104")
+    edited = replace(rule, examples=tuple(replace(one, code=one.code + "# edited\n") for one in rule.examples))
+    assert "Measured on" in "\n".join(page(rule, (), read()))
+    assert "Measured on" not in "\n".join(page(edited, (), read()))
+    assert "Measured on" not in "\n".join(page(rule, (), NOTHING))
+
+
+def test_the_command_tells_them(warplint: Command) -> None:
+    one, every = warplint("explain", "WP104").stdout, warplint("explain", "--all").stdout
+    for text in (one, every):
+        assert "Measured on cpu, Warp " in text
+        assert "## Related rules" in text
 
 
 def test_without_a_rule_all_are_listed(warplint: Command) -> None:

@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
-SHIPPED = ("pyproject.toml", "README.md", ".pre-commit-hooks.yaml", "action.yml", "warplint", "rules")
+SHIPPED = (
+    "pyproject.toml",
+    "README.md",
+    ".pre-commit-hooks.yaml",
+    "action.yml",
+    "warplint",
+    "rules",
+    "docs/measured.json",
+)
 
 
 @pytest.fixture
@@ -26,6 +34,7 @@ def checkout(tmp_path: Path) -> Path:
         if source.is_dir():
             shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
+            (folder / name).parent.mkdir(exist_ok=True)
             shutil.copy(source, folder / name)
     return folder
 

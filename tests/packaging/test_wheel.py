@@ -39,6 +39,7 @@ def test_a_wheel_in_a_fresh_environment(tmp_path: Path, checkout: Path, dependen
     names = zipfile.ZipFile(wheel).namelist()
     rules = load_catalogue()[0].rules
     assert {f"warplint/rules/{rule.id}.yaml" for rule in rules} <= set(names)
+    assert "warplint/rules/measured.json" in names  # which `explain` reads
     assert {f"warplint/schemas/{kind}.schema.json" for kind in ("audit", "configuration", "rule")} <= set(names)
     assert {name.split("/")[0] for name in names} == {"warplint", f"warplint-{warplint.__version__}.dist-info"}
 
@@ -62,3 +63,4 @@ def test_a_wheel_in_a_fresh_environment(tmp_path: Path, checkout: Path, dependen
     assert [(finding["rule"], finding["line"]) for finding in document["findings"]] == [("WP101", 7)]
     explained = run(fresh / "bin/warplint", "explain", cwd=elsewhere)
     assert explained.stdout.count("\n") == len(rules)
+    assert "Measured on cpu" in run(fresh / "bin/warplint", "explain", "WP104", cwd=elsewhere).stdout

@@ -9,6 +9,7 @@ import pytest
 from edits import edited
 
 from warplint.server.checking import Asked, Checked, Checker
+from warplint.settings.warp import WarpVersions
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 FILES = sorted(path for path in FIXTURES.rglob("*.py") if path.name != "__init__.py")
@@ -108,3 +109,34 @@ def test_launches_after_an_edit(tmp_path: Path, old: str, new: str) -> None:
     text = LAUNCHED.replace(old, new, 1)
     assert told(kept.check(program, text, {})) == told(Checker(tmp_path, asked).check(program, text, {}))
     assert told(kept.check(program, LAUNCHED, {})) == told(before)
+
+
+@pytest.mark.parametrize(
+    ("name", "old"),
+    [
+        ("pylock.gpu.toml", '[[packages]]\nname = "warp-lang"\nversion = "1.7.0"\n'),
+        ("uv.lock", '[[package]]\nname = "warp-lang"\nversion = "1.7.0"\n'),
+        ("requirements-gpu.txt", "warp-lang==1.7.0\n"),
+    ],
+)
+def test_what_says_for_which_warp_the_code_is_is_watched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, old: str
+) -> None:
+    monkeypatch.setattr(WarpVersions, "_in_environment", lambda versions: None)  # which would count before
+    path = tmp_path / "program.py"
+    text = (
+        "import warp as wp\n\n\n@wp.kernel\ndef stored(x: wp.array(dtype=float), y: wp.array(dtype=wp.vec3)):\n"
+        "    i = wp.tid()\n    v = wp.vec3(x[i], x[i], x[i])\n    v[0] = v[1] * v[0]\n    y[i] = v\n"
+    )
+    path.write_text(text)
+    kept = Checker(tmp_path, Asked())
+
+    def rules() -> set[str]:
+        return {one.rule for one in kept.check(path, text, {}).findings}
+
+    newest = rules()
+    assert "WP102" in newest  # there since Warp 1.8
+    (tmp_path / name).write_text(old)
+    assert "WP102" not in rules()
+    (tmp_path / name).write_text(old.replace("1.7.0", "1.19.0"))
+    assert rules() == newest

@@ -14,6 +14,7 @@ from warplint.ir.facts import Problem
 from warplint.ir.kinds import KINDS
 from warplint.ir.spans import displayed
 from warplint.records import dataclass
+from warplint.stamps import Stamp, stamp_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +42,9 @@ def _read(path: Path, kinds: Mapping[str, frozenset[str]] = KINDS) -> Rule | tup
 
 
 @lru_cache(maxsize=500)
-def _read_again(path: Path, _size: int, _changed: int) -> Rule | tuple[Problem, ...]:
+def _read_again(path: Path, _stamp: Stamp | None) -> Rule | tuple[Problem, ...]:
     """A server reads rules for each configuration anew, and few have changed."""
     return _read(path)
-
-
-def _stamp(path: Path) -> tuple[int, int]:
-    try:
-        found = path.stat()
-    except OSError:
-        return 0, 0
-    return found.st_size, found.st_mtime_ns
 
 
 def load_catalogue(
@@ -70,7 +63,7 @@ def load_catalogue(
         if not paths:
             problems.append(Problem(displayed(folder), "no rule files here; check the path or install warplint again"))
         for path in paths:
-            rule = _read_again(path, *_stamp(path)) if kinds is KINDS else _read(path, kinds)
+            rule = _read_again(path, stamp_of(path)) if kinds is KINDS else _read(path, kinds)
             if not isinstance(rule, Rule):
                 problems += rule
                 continue

@@ -10,3 +10,10 @@ def built_in_folder() -> Path:
     package = Path(__file__).resolve().parent.parent
     installed = package / "rules"
     return installed if installed.is_dir() else package.parent / "rules"
+
+
+def measured_file() -> Path:
+    """What was measured on their examples: beside them in an installed package, else in the documentation."""
+    package = Path(__file__).resolve().parent.parent
+    installed = package / "rules"
+    return installed / "measured.json" if installed.is_dir() else package.parent / "docs" / "measured.json"

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 
 from warplint.catalogue.rule import FAMILIES, Rule
+from warplint.catalogue.unknown import UnknownSelector
 from warplint.records import dataclass
 
 
@@ -24,10 +25,6 @@ class Layer:
 
 # How exactly a word speaks of a rule: everything < its family < a prefix of its code (by length) < the rule itself.
 _ALL, _FAMILY, _PREFIX, _EXACT = 0, 1, 2, 100
-
-
-class UnknownSelector(ValueError):
-    """A word that selects no rule; the message says which and what may have been meant."""
 
 
 def apply_selectors(rules: Iterable[Rule], layers: Iterable[Layer]) -> frozenset[str]:

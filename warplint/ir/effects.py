@@ -6,6 +6,9 @@ how kernels are launched; kernel analysis reads that and never looks at host cod
 
 from __future__ import annotations
 
+import pathlib
+from collections.abc import Iterable, Mapping
+
 from warplint.records import dataclass
 
 #: An argument, or a field inside a struct argument: ``("x",)``, ``("state", "q")``.
@@ -103,3 +106,16 @@ class KernelUse:
         if self.taped and other.taped:
             return KernelUse(True, self.constant & other.constant, self.absent & other.absent)
         return self if self.taped else other
+
+
+#: How host code uses kernels, by their path and qualified name.
+Uses = Mapping[tuple[pathlib.Path, str], KernelUse]
+
+
+def merged(uses: Iterable[Uses]) -> dict[tuple[pathlib.Path, str], KernelUse]:
+    """All uses together."""
+    found: dict[tuple[pathlib.Path, str], KernelUse] = {}
+    for some in uses:
+        for kernel, use in some.items():
+            found[kernel] = found[kernel].also(use) if kernel in found else use
+    return found

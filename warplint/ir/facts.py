@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from warplint.ir.fixes import Fix
-from warplint.ir.programs import Check, DefinitionRef, Program
-from warplint.ir.spans import Location
 from warplint.records import dataclass
+
+if TYPE_CHECKING:
+    from warplint.ir.fixes import Fix
+    from warplint.ir.programs import Check, DefinitionRef, Program
+    from warplint.ir.spans import Location
 
 Severity = Literal["error", "warning", "info"]
 Confidence = Literal["high", "medium", "low"]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from pathlib import Path
+from typing import Any
 
 from warplint.ir.effects import EffectSummary, KernelUse
 from warplint.ir.facts import Fact
@@ -28,3 +30,50 @@ class HostRun:
     exhausted: tuple[tuple[Path, str], ...]
     runs: int
     steps: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeptModule:
+    """A module as it was: its text, compressed, the digest of the text, and the fields of its regions."""
+
+    path: Path
+    text: bytes
+    digest: bytes
+    regions: tuple[tuple[Any, tuple[str, ...], int, int, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KeptFacts:
+    """The facts of the regions of one file by the first lines of these; a region that is not there has none.
+
+    ``kernels`` are those about kernels and funcs, ``launches`` those about launches; None where they were not found
+    region by region. ``restless`` are the regions whose facts rest on more than can be told from words. ``agreed`` has
+    the digests of the regions that both readers read alike.
+    """
+
+    path: Path
+    kernels: Mapping[int, tuple[Fact, ...]] | None = None
+    launches: Mapping[int, tuple[Fact, ...]] | None = None
+    restless: frozenset[int] = frozenset()
+    agreed: frozenset[bytes] = frozenset()
+
+    def also(self, other: KeptFacts) -> KeptFacts:
+        """Both together."""
+        return KeptFacts(
+            self.path,
+            other.kernels if self.kernels is None else self.kernels,
+            other.launches if self.launches is None else self.launches,
+            self.restless | other.restless,
+            self.agreed | other.agreed,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """What an earlier run leaves to later ones: the host code of files, the modules as they were, the facts of their
+    regions, and how host code used kernels."""
+
+    hosts: Mapping[Path, HostRun] = field(default_factory=dict)
+    modules: Mapping[Path, KeptModule] = field(default_factory=dict)
+    facts: Mapping[Path, KeptFacts] = field(default_factory=dict)
+    uses: Mapping[tuple[Path, str], KernelUse] = field(default_factory=dict)

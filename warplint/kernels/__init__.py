@@ -40,7 +40,7 @@ class Analysis:
         self.summaries = Summaries(self.knowledge)
         self.callers = Callers(self.knowledge)
         self.launching = Launching(self.knowledge)
-        self._users = Users(project, self.knowledge.decorations)
+        self.users = Users(project, self.knowledge.decorations)
         self._relevant = Relevant(project, self.knowledge.decorations)
         self._effects: dict[tuple[object, ...], EffectSummary | None] = {}
 
@@ -113,7 +113,7 @@ class Analysis:
         if derived:
             yield from self._facts(trace, None, closure, options, ())
             return
-        if not kernels and self._users.forward_only(definition):
+        if not kernels and self.users.forward_only(definition):
             return
         positions = self.callers.sources(definition)
         inputs = None if positions is None else {trace.parameters[p][2] for p in positions if p < len(trace.parameters)}
@@ -178,6 +178,11 @@ def analyse(
     found = analysis(project)
     found.knowledge.uses = uses or {}
     return found.module(module, only)
+
+
+def asked_widely(project: Project) -> int:
+    """How often the facts of ``analyse`` rested on all code with some word in it, and not just on what they name."""
+    return analysis(project).users.asked
 
 
 def launches(project: Project, module: Module, only: Region | None = None) -> Iterable[Fact]:

@@ -28,9 +28,12 @@ class Users:
         self._project = project
         self._decorations = decorations
         self._known: dict[tuple[object, str], bool] = {}
+        #: How often the question was asked: its answer rests on whatever has the func's name in it.
+        self.asked = 0
 
     def forward_only(self, definition: Definition) -> bool:
         """Whether some kernels may use a func, and all of them are compiled without an adjoint."""
+        self.asked += 1
         key = (definition.module.path, _name(definition))
         if key not in self._known:
             self._known[key] = self._forward_only(definition)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from warplint.ir.facts import Finding
+from warplint.probe import compiled
 from warplint.probe.jobs import Job, Repetition, group, make_job
 from warplint.probe.options import ProbeOptions
 from warplint.probe.pool import Pool, WorkerUnusable
 from warplint.probe.slices import Refused
 from warplint.probe.stored import Answer, open_store
+from warplint.source.files import default_cache
 from warplint.source.project import Project
 
 #: A job, and the numbers of the findings that it is about.
@@ -84,6 +87,8 @@ def answers(
             found[number] = answer
         if store is not None:
             store.trim()
+        with contextlib.suppress(RuntimeError):  # nobody knows where this user is at home
+            compiled.trim((options.cache_dir or default_cache()).absolute() / "kernels")
     return [answer for answer in found if answer is not None]
 
 

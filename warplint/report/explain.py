@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 
 from warplint.catalogue.rule import HARMLESS_SYMPTOMS, SYMPTOMS, Rule
+from warplint.report.measured import NOTHING, Measured, said
 
 _WIDTH = 88
 
@@ -58,8 +59,18 @@ def symptom_page(symptom: str, rules: Iterable[Rule]) -> Iterator[str]:
             yield from textwrap.wrap(f"What to do: {rule.fix.help}", _WIDTH)
 
 
-def page(rule: Rule) -> Iterator[str]:
-    """Everything that a person reads about a rule, in Markdown."""
+def related(rule: Rule, rules: Iterable[Rule]) -> list[Rule]:
+    """The other rules of its family, and those about the same facts."""
+    return [
+        other
+        for other in rules
+        if other.id != rule.id and (rule.family == other.family or rule.select.fact == other.select.fact)
+    ]
+
+
+def page(rule: Rule, rules: Iterable[Rule] = (), measured: Measured = NOTHING) -> Iterator[str]:
+    """Everything that a person reads about a rule, in Markdown: with those of ``rules`` that are related, and with what
+    was ``measured`` on its examples."""
     yield f"# {rule.id} {rule.name}"
     yield ""
     yield f"{rule.severity}, confidence {rule.confidence}, family {rule.family}, Warp {rule.warp}"
@@ -78,9 +89,17 @@ def page(rule: Rule) -> Iterator[str]:
             yield f"## {title}" if number == 0 else f"## {title} as well"
             yield ""
             yield "```python"
-            yield from example.code.strip().splitlines()
+            yield from example.code.strip("\n").splitlines()
             yield "```"
+            for paragraph in said(rule, example, measured):
+                yield ""
+                yield from textwrap.wrap(paragraph, _WIDTH)
     yield from _section("Probe", _probe(rule))
+    others = related(rule, rules)
+    if others:
+        yield from _section("Related rules", "")
+        yield ""
+        yield from (f"- {other.id} {other.name}" for other in others)
     yield ""
     yield "## See"
     yield ""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 
 from warplint.ir.facts import Finding
 from warplint.report.model import Report, evidence_line
-from warplint.report.snippets import gutter_width, snippet
 from warplint.report.style import PLAIN, Style
 from warplint.report.summary import BESIDE, linted_for, summary
 
@@ -41,6 +39,10 @@ def render(report: Report, style: Style = PLAIN, width: int | None = None, summe
 
 
 def _block(finding: Finding, report: Report, style: Style, width: int | None) -> Iterator[str]:
+    import textwrap  # late, as the snippets: most runs find nothing
+
+    from warplint.report.snippets import gutter_width, snippet
+
     head = style.severity(finding.severity, f"{finding.severity}[{finding.rule}]")
     yield f"{head} {style.strong(f'{finding.name}: {finding.message}')}"
     yield from snippet(finding.location, finding.severity, finding.fact.labels, report.lines, style)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from warplint.catalogue.rule import Rule
 from warplint.ir.facts import Finding, Problem
 from warplint.ir.spans import displayed
 from warplint.records import dataclass
+
+if TYPE_CHECKING:
+    from warplint.catalogue.rule import Rule
 
 #: The lines of a file that was linted, without newlines.
 Lines = Callable[[Path], Sequence[str]]

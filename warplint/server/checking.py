@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from warplint.catalogue.rule import Rule
-from warplint.catalogue.selecting import UnknownSelector
+from warplint.catalogue.unknown import UnknownSelector
 from warplint.frontend import open_project
 from warplint.ir import syntax
 from warplint.ir.facts import Finding, Problem, at_least
@@ -22,11 +22,12 @@ from warplint.server.cells import Cells
 from warplint.server.incremental import Memory, analyse_again
 from warplint.server.shape import Shape
 from warplint.settings.configuration import NAMES, Configurations
-from warplint.settings.declared import LOCKS
+from warplint.settings.declared import naming
 from warplint.settings.discovery import discover
 from warplint.settings.options import Selectors
 from warplint.settings.warp import WarpVersions
 from warplint.source.project import Module, Project
+from warplint.stamps import stamp_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +129,7 @@ class Checker:
         self._asked = asked
         self._before: dict[Path, _Before] = {}
         self._stamps: dict[str, object] = {}
+        self._listed: dict[Path, tuple[object, list[Path]]] = {}
         self._configurations: Configurations
         self._selection: RuleSelection
         self._read_settings()
@@ -171,16 +173,25 @@ class Checker:
         return changed
 
     def _configuration_stamps(self, path: Path) -> dict[str, object]:
-        # Before anything is read: what is written meanwhile is then read again. A lock says for which Warp the code is.
-        names = (*NAMES, *LOCKS)
-        places = (os.path.join(folder, name) for folder in path.parents for name in names)
-        stamps: dict[str, object] = {place: _stamp(place) for place in places}
+        # Before anything is read: what is written meanwhile is then read again.
+        places = (os.path.join(folder, name) for folder in path.parents for name in NAMES)
+        stamps: dict[str, object] = {place: stamp_of(place) for place in places}
+        for parent in path.parents:
+            stamps[f"{parent}{os.sep}"] = tuple(map(stamp_of, self._naming(parent)))
         nearest = self._configurations.nearest(path.parent)
         files = [table.path for table in nearest.tables]
         for folder in nearest.folders("extend-rules"):
             files.append(folder)
             files += sorted(folder.glob("*.y*ml"))
-        return {**{str(file): _stamp(file) for file in files}, **stamps}
+        return {**{str(file): stamp_of(file) for file in files}, **stamps}
+
+    def _naming(self, folder: Path) -> list[Path]:
+        """The files of a folder that may say for which Warp the code is: looked for again where some came or went."""
+        stamp = tuple(map(stamp_of, (folder, folder / "requirements")))
+        known = self._listed.get(folder)
+        if known is None or known[0] != stamp:
+            known = self._listed[folder] = (stamp, naming(folder))
+        return known[1]
 
     def check(
         self, path: Path, text: str, contents: Mapping[Path, bytes], superseded: Callable[[], None] = lambda: None
@@ -281,15 +292,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _version(path: Path, unsaved: Mapping[Path, bytes]) -> object:
-    return unsaved[path] if path in unsaved else _stamp(path)
-
-
-def _stamp(path: Path | str) -> tuple[int, int] | None:
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size
+    return unsaved[path] if path in unsaved else stamp_of(path)
 
 
 def _identity(finding: Finding, shape: Shape, around: object) -> object:

@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def _answer(order: Order) -> dict[str, object]:
-    from warplint.catalogue.selecting import UnknownSelector
+    from warplint.catalogue.unknown import UnknownSelector
     from warplint.proving import DeviceUnusable
 
     try:

@@ -19,6 +19,7 @@ from warplint.server.cells import Cell
 from warplint.server.checking import Checked
 from warplint.server.documents import Document
 from warplint.server.serving import Server
+from warplint.settings.declared import ASKING, LOCKS
 
 
 def connect(server: Server) -> None:
@@ -143,7 +144,7 @@ def _settings(server: Server) -> None:
         workspace = server.language.client_capabilities.workspace
         watched = workspace.did_change_watched_files if workspace is not None else None
         if watched is not None and watched.dynamic_registration:
-            patterns = ("**/*.py", "**/pyproject.toml", "**/warplint.toml")
+            patterns = ("**/*.py", "**/warplint.toml", *(f"**/{name}" for name in (*LOCKS, *ASKING)))
             watchers = [types.FileSystemWatcher(pattern) for pattern in patterns]
             options = types.DidChangeWatchedFilesRegistrationOptions(watchers)
             method = types.WORKSPACE_DID_CHANGE_WATCHED_FILES

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import TypeVar
 
 from warplint import kernels, tapes
-from warplint.analysis import FileAnalysis, Linted, Wanted, kernel_facts, may_launch, tape_facts
-from warplint.ir.effects import EffectSummary
+from warplint.analysis import Linted, Wanted, kernel_facts, may_launch, tape_facts
+from warplint.ir.effects import EffectSummary, Uses
 from warplint.ir.facts import Fact
+from warplint.ir.found import FileAnalysis
+from warplint.ir.moving import moved
 from warplint.ir.places import locations
-from warplint.reach import Uses, reaching
+from warplint.reach import reaching
 from warplint.records import dataclass
-from warplint.server.moving import moved
 from warplint.server.shape import Shape, Words
 from warplint.source.project import Definition, Module, Project
 

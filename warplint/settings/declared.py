@@ -6,7 +6,6 @@ of Warp a requirement stands for.
 
 from __future__ import annotations
 
-import fnmatch
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 #: The name under which Warp is installed, in every spelling that PyPI takes (PEP 503).
-NAME = re.compile(r"warp[-_.]lang(?![\w.-]*[A-Za-z_])", re.I)
+NAME = r"(?i)warp[-_.]lang(?![\w.-]*[A-Za-z_])"
 
 #: Lock files, in the order in which they count; patterns of names.
 LOCKS = (
@@ -28,9 +27,9 @@ LOCKS = (
     "conda-lock.yml",
 )
 
-# What asks for Warp, in the order in which it counts. The sources that pip-tools and uv compile come after what is made
-# of them.
-_ASKING = (
+#: What asks for Warp, in the order in which it counts: the sources that pip-tools and uv compile after what is made of
+#: them.
+ASKING = (
     "pyproject.toml",
     "pixi.toml",
     "Pipfile",
@@ -52,14 +51,18 @@ _ASKING = (
 _MOST_BYTES = 64 << 20
 
 _VERSION = r"""["']?=*(\d+(?:\.\d+)+[\w.+-]*)["']?"""
-_TOML_ENTRY = re.compile(
-    rf"^name\s*=\s*[\"']warp[-_.]lang[\"']\s*\n(?:[^\[\n].*\n)*?version\s*=\s*{_VERSION}", re.M | re.I
-)
+# Strings, since few runs come across such a file, and compiling them takes long.
+_TOML_ENTRY = rf"(?mi)^name\s*=\s*[\"']warp[-_.]lang[\"']\s*\n(?:[^\[\n].*\n)*?version\s*=\s*{_VERSION}"
 # An address of a package, or its name and version in the lines of one entry.
-_YAML_ENTRY = re.compile(rf"warp[-_]lang-(\d+(?:\.\d+)+)|name:\s*warp-lang\s*\n\s*version:\s*{_VERSION}", re.I)
-_JSON_ENTRY = re.compile(rf"\"warp[-_.]lang\"\s*:\s*\{{[^{{}}]*?\"version\"\s*:\s*{_VERSION}", re.I)
+_YAML_ENTRY = rf"(?i)warp[-_]lang-(\d+(?:\.\d+)+)|name:\s*warp-lang\s*\n\s*version:\s*{_VERSION}"
+_JSON_ENTRY = rf"(?i)\"warp[-_.]lang\"\s*:\s*\{{[^{{}}]*?\"version\"\s*:\s*{_VERSION}"
 # `- warp-lang=1.16`, `- conda-forge::warp-lang >=1.5`, and the same below `- pip:`.
-_YAML_ITEM = re.compile(r"""^\s*-\s*["']?(?:[\w./-]+::)?(warp[-_.]lang\b[^"'#\n]*)""", re.M | re.I)
+_YAML_ITEM = r"""(?mi)^\s*-\s*["']?(?:[\w./-]+::)?(warp[-_.]lang\b[^"'#\n]*)"""
+
+
+def naming(folder: Path) -> list[Path]:
+    """The files of a folder that may say which Warp the code is for."""
+    return _matching(folder, (*LOCKS, *ASKING))
 
 
 def locks(folder: Path) -> list[Path]:
@@ -74,17 +77,17 @@ def locked(path: Path) -> str | None:
         return None
     pattern = {".lock": _TOML_ENTRY, ".toml": _TOML_ENTRY, ".yml": _YAML_ENTRY}[path.suffix]
     pattern = {"pixi.lock": _YAML_ENTRY, "Pipfile.lock": _JSON_ENTRY}.get(path.name, pattern)
-    found = [next(filter(None, match.groups())) for match in pattern.finditer(text)]
+    found = [next(filter(None, match.groups())) for match in re.finditer(pattern, text)]
     return max(found, key=lambda version: [int(part) for part in re.findall(r"\d+", version)], default=None)
 
 
 def asked_in(folder: Path) -> Iterator[tuple[Path, list[str]]]:
     """The files in one folder that ask for Warp, and their requirements on it, as PEP 508 or Poetry spells them."""
-    for path in _matching(folder, _ASKING):
+    for path in _matching(folder, ASKING):
         text = _text(path)
-        if text is not None and NAME.search(text):
+        if text is not None and re.search(NAME, text):
             found = [" ".join(item.split()) for item in _requirements(path, text)]
-            found = [item for item in found if NAME.match(item)]
+            found = [item for item in found if re.match(NAME, item)]
             if found:
                 yield path, found
 
@@ -94,10 +97,19 @@ def _matching(folder: Path, patterns: Iterable[str]) -> list[Path]:
     names = _names(folder)
     if "requirements" in names:
         names += [f"requirements/{name}" for name in _names(folder / "requirements")]
-    found = (
-        name for pattern in patterns for name in fnmatch.filter(names, pattern) if "/" in pattern or "/" not in name
-    )
+    found = (name for pattern in patterns for name in names if _is_like(name, pattern))
     return [folder / name for name in dict.fromkeys(found)]
+
+
+def _is_like(name: str, pattern: str) -> bool:
+    """Whether a name matches a pattern that has one ``*``, which is for no slash, or none."""
+    if name.count("/") != pattern.count("/"):
+        return False
+    start, star, end = os.path.normcase(pattern).partition("*")
+    name = os.path.normcase(name)
+    return (
+        name.startswith(start) and name.endswith(end) and len(name) >= len(start) + len(end) if star else name == start
+    )
 
 
 def _names(folder: Path) -> list[str]:
@@ -115,7 +127,7 @@ def _requirements(path: Path, text: str) -> Iterable[str]:
     if path.suffix == ".toml" or path.name == "Pipfile":
         return _toml(path.name, text)
     if path.suffix in (".yml", ".yaml"):
-        return (_from_conda(match[1]) for match in _YAML_ITEM.finditer(text))
+        return (_from_conda(match[1]) for match in re.finditer(_YAML_ITEM, text))
     # what pip-tools writes goes on over lines, with hashes
     return (re.split(r"\s--|\s*\\$", line.strip())[0] for line in text.split("\n"))
 

@@ -18,8 +18,8 @@ from warplint.settings.declared import NAME, asked_in, locked, locks
 KNOWN = tuple((1, minor) for minor in range(19, -1, -1))
 NEWEST = ".".join(map(str, KNOWN[0]))
 
-_CLAUSE = re.compile(r"\s*(===|==|~=|>=|<=|!=|>|<|\^|~|=)?\s*v?(\d+(?:\.\d+)*)((?:\.\*)?)[\w.+-]*\s*")
-_PIN = re.compile(r"(?:(?<![<>!~=])={2,3}|lang(?:\[[^\]]*\])?\s)\s*v?\d+\.\d+(?:\.\d+)*(?![\d.*])", re.I)
+_CLAUSE = r"\s*(===|==|~=|>=|<=|!=|>|<|\^|~|=)?\s*v?(\d+(?:\.\d+)*)((?:\.\*)?)[\w.+-]*\s*"
+_PIN = r"(?i)(?:(?<![<>!~=])={2,3}|lang(?:\[[^\]]*\])?\s)\s*v?\d+\.\d+(?:\.\d+)*(?![\d.*])"
 # More patches than any version has had.
 _PATCHES = 10
 
@@ -54,7 +54,7 @@ def required(folder: Path) -> tuple[str, str] | None:
 def is_pinned(requirement: str) -> bool:
     """Whether a requirement leaves no choice between versions that differ: ``warp-lang==1.16.0``, or an address."""
     text = requirement.partition(";")[0]
-    return "@" in text or _PIN.search(text) is not None
+    return "@" in text or re.search(_PIN, text) is not None
 
 
 def _order(requirement: str) -> list[int]:
@@ -74,7 +74,7 @@ def allowed(requirement: str) -> str | None:
     Where it allows none that is known, that is a newer one, which its lower limit names. None where the text is no
     requirement on Warp, or cannot be read.
     """
-    match = NAME.match(requirement.strip())
+    match = re.match(NAME, requirement.strip())
     if match is None:
         return None
     rest = requirement.strip()[match.end() :].partition(";")[0].strip()
@@ -88,7 +88,7 @@ def allowed(requirement: str) -> str | None:
         return NEWEST
     clauses = []
     for part in rest.split(","):
-        clause = _CLAUSE.fullmatch(part)
+        clause = re.fullmatch(_CLAUSE, part)
         if clause is None:
             return None
         clauses.append((clause[1] or "==", tuple(map(int, clause[2].split("."))), bool(clause[3])))

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 from pathlib import Path
 
 
-def state_of(folder: Path, pattern: str) -> list[tuple[str, int, int]]:
-    """Name, size in bytes and time of the last change in nanoseconds of the files in ``folder`` that match the glob
-    ``pattern``, in the order of their names; empty if there is no such folder."""
-    found = []
-    for path in sorted(folder.glob(pattern)):
-        state = path.stat()
-        found.append((str(path), state.st_size, state.st_mtime_ns))
-    return found
+def digest_of(text: str) -> bytes:
+    """The digest of a text."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
 def default_cache() -> Path:

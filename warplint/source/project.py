@@ -14,13 +14,17 @@ from typing import Final, TypeAlias, TypeVar, Union
 
 from warplint.ir import syntax as ir
 from warplint.ir.facts import Problem
+from warplint.ir.found import Inputs
+from warplint.ir.runs import KeptModule
 from warplint.records import dataclass
 from warplint.source.bindings import Binder, bound_names
+from warplint.source.files import digest_of
 from warplint.source.modules import Definition, Module, Scope, blocks
 from warplint.source.regions import Region, RegionKind, changed_piece, group, grouped, split, split_again
 from warplint.source.text import TOO_DEEP, check_syntax, decode, read_bytes, syntax_problem
 
 __all__ = [
+    "ALWAYS_EXTERNAL",
     "UNKNOWN",
     "Definition",
     "External",
@@ -84,20 +88,6 @@ class Outline:
     contents: tuple[str, list[tuple[RegionKind, tuple[str, ...], int, int, int, int]], frozenset[str]] | Problem | None
 
 
-@dataclass(frozen=True, slots=True)
-class Inputs:
-    """What a project knows of the file system: the files that it read, and places where it looked for one in vain."""
-
-    present: frozenset[Path] = frozenset()
-    absent: frozenset[Path] = frozenset()
-
-    def also(self, other: Inputs) -> Inputs:
-        """Both together."""
-        if not other.present and not other.absent:
-            return self
-        return Inputs(self.present | other.present, self.absent | other.absent)
-
-
 class _Unknown:
     def __repr__(self) -> str:
         return "UNKNOWN"
@@ -108,8 +98,8 @@ UNKNOWN: Final = _Unknown()
 
 Resolved = Union[External, ModuleRef, Definition, Value, ParameterRef, _Unknown]
 
-# Packages that are never looked for in the project, even where it contains them: their names are the vocabulary.
-_ALWAYS_EXTERNAL = frozenset(sys.stdlib_module_names) | {"warp", "numpy", "torch", "jax"}
+#: Packages that are never looked for in the project, even where it contains them: their names are the vocabulary.
+ALWAYS_EXTERNAL = frozenset(sys.stdlib_module_names) | {"warp", "numpy", "torch", "jax"}
 
 # Warp defines its public names in inner modules, which older code imports directly.
 _WARP_INNER = re.compile(r"^warp\.(?:_src(?:\.\w+)*|types|context|codegen|tape|constants|lang)\.(?=\w+(?:\.dtype)?$)")
@@ -155,6 +145,10 @@ class Project:
         self.unsaved: Mapping[Path, bytes] = {}
         #: The version of Warp that a file is for, as its first two numbers; None: the newest.
         self.warp_version: Callable[[Path], tuple[int, int]] | None = None
+        #: Modules of an earlier run, which need not be split into regions again where their text is the same.
+        self.known: Mapping[Path, KeptModule] = {}
+        #: The digests of the texts of regions that both readers are known to read alike.
+        self.agreed: set[bytes] = set()
         #: The regions that could not be read, in the order they were met.
         self.problems: list[Problem] = []
 
@@ -196,10 +190,27 @@ class Project:
 
     def _agrees(self, module: Module, region: Region) -> bool:
         assert self._precise_reader is not None
+        text = module.region_text(region)
+        digest = digest_of(text)
+        if digest in self.agreed:
+            return True
         try:
-            return self._precise_reader(module.region_text(region), region.line) == module.read(region)
+            agreed = self._precise_reader(text, region.line) == module.read(region)
         except (SyntaxError, RecursionError):
             return False
+        if agreed:
+            self.agreed.add(digest)
+        return agreed
+
+    def agreed_at(self, places: Iterable[tuple[Path, int]]) -> frozenset[bytes]:
+        """The digests of the regions at ``places`` (pairs of path and line), as far as both readers read them alike."""
+        found = set()
+        for path, line in places:
+            module = self._modules.get(path)
+            region = module.region_at(line) if isinstance(module, Module) else None
+            if isinstance(module, Module) and region is not None:
+                found.add(digest_of(module.region_text(region)))
+        return frozenset(found & self.agreed)
 
     def precisely(self, places: Iterable[tuple[Path, int]]) -> Project:
         """The same modules in a new project, where the regions at ``places`` are read by the precise reader.
@@ -275,6 +286,9 @@ class Project:
         if isinstance(text, Problem):
             return text
         name = self._module_name(path)
+        known = self.known.get(path)
+        if known is not None and digest_of(text) == known.digest:
+            return Module(self, path, name, text, tuple(Region(*fields) for fields in known.regions))
         table = check_syntax(path, text)
         if isinstance(table, Problem):
             statements = None if before is not None and self._broke(text, before) else self._read_newer(text)
@@ -402,7 +416,7 @@ class Project:
 
     def _find(self, name: str, origin: Module, relative: bool) -> Module | None:
         top = name.partition(".")[0]
-        if not name or (top in _ALWAYS_EXTERNAL and not relative):
+        if not name or (top in ALWAYS_EXTERNAL and not relative):
             return None
         # A folder without `__init__` inside a package ends its root too early; the parents still carry its name.
         above = tuple(folder.parent for folder in origin.path.parents if folder.name == top)

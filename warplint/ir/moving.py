@@ -11,34 +11,43 @@ from warplint.ir.spans import Location, Span
 
 Value = TypeVar("Value")
 
-#: The line that a line has become; None where that is not known.
-Lines = Callable[[int], "int | None"]
+#: The place that a place has become.
+Place = Callable[[Location], Location]
 
 
 def moved(value: Value, path: Path, by: Mapping[int, int]) -> Value:
     """``value`` with the lines of its locations in ``path`` changed as ``by`` says, which names every such line."""
-    return _moved(value, path, by)  # type: ignore[no-any-return]
 
-
-def _moved(value: Any, path: Path, by: Mapping[int, int]) -> Any:
-    if isinstance(value, Location):
-        if value.path != path:
-            return value
-        span = value.span
+    def place(location: Location) -> Location:
+        if location.path != path:
+            return location
+        span = location.span
         return Location(path, Span(by[span.line], span.column, by[span.end_line], span.end_column))
+
+    return relocated(value, place)
+
+
+def relocated(value: Value, place: Place) -> Value:
+    """``value`` with every location in it replaced by what ``place`` makes of it. What ``place`` raises passes."""
+    return _relocated(value, place)  # type: ignore[no-any-return]
+
+
+def _relocated(value: Any, place: Place) -> Any:
+    if isinstance(value, Location):
+        return place(value)
     if isinstance(value, (str, int, float, Path)) or value is None:
         return value
     if isinstance(value, tuple):
-        return tuple(_moved(item, path, by) for item in value)
+        return tuple(_relocated(item, place) for item in value)
     if isinstance(value, (list, frozenset, set)):
-        return type(value)(_moved(item, path, by) for item in value)
+        return type(value)(_relocated(item, place) for item in value)
     if isinstance(value, Mapping):
-        return {key: _moved(item, path, by) for key, item in value.items()}
+        return {key: _relocated(item, place) for key, item in value.items()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         changes = {}
         for field in dataclasses.fields(value):
             old = getattr(value, field.name)
-            new = _moved(old, path, by)
+            new = _relocated(old, place)
             if new is not old:
                 changes[field.name] = new
         return dataclasses.replace(value, **changes)
