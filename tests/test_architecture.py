@@ -21,7 +21,7 @@ ROOMS = {
     "kernels": {"ir", "source"},
     "tapes": {"ir", "source"},
     "catalogue": {"ir", "stamps"},
-    "probe": {"ir", "source"},
+    "probe": {"ir", "stamps", "source"},
     "report": {"ir", "catalogue"},
     "settings": {"ir"},
     # The flow itself.

@@ -102,6 +102,32 @@ def test_several_elements_as_a_loss(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
+    "data",
+    [
+        "[0.0] * wp.types.type_size(kind), dtype=kind",
+        "[0.0 for _ in range(wp.types.type_size(kind))], dtype=kind",
+        "[0.0, 0.0, 0.0], dtype=wp.vec3",
+        "np.zeros(3), dtype=wp.vec3",
+        "[[0.0, 0.0, 0.0]], dtype=wp.vec3",
+        "[wp.vec3(0.0, 0.0, 0.0)], dtype=wp.vec3",
+        "[0.0, 0.0, 0.0, 1.0], dtype=wp.quat",
+    ],
+)
+def test_what_may_be_one_element(run: Run, data: str) -> None:
+    run(
+        f"kind = wp.float32\nout = wp.array({data}, requires_grad=True)\n{ERROR}    wp.copy(out, a)\ntape.backward(out){USED}"
+    )
+
+
+@pytest.mark.parametrize(
+    "data", ["[0.0] * 6, dtype=wp.vec3", "[0.0] * 2, dtype=float", "[[0.0] * 3] * 2, dtype=wp.vec3"]
+)
+def test_what_is_several(run: Run, data: str) -> None:
+    text = f"out = wp.array({data}, requires_grad=True)\n{ERROR}    wp.copy(out, a)\ntape.backward(out)  # expect: WP409{USED}"
+    run(text)
+
+
+@pytest.mark.parametrize(
     "rest",
     [
         "a.grad.fill_(1.0)\ntape.backward()",

@@ -20,9 +20,9 @@ from warplint.ir.facts import Finding
 from warplint.probe.options import ProbeOptions
 from warplint.probe.stored import Answer, Store
 from warplint.records import dataclass
-from warplint.source.files import state_of
 from warplint.source.project import Project
 from warplint.source.text import read_text
+from warplint.stamps import state_of
 
 #: Runs that are kept.
 _MOST = 24
@@ -44,7 +44,7 @@ class Cuts:
     def __init__(self, findings: Sequence[Finding], project: Project, options: ProbeOptions, store: Store) -> None:
         self._store = store
         asked = [(finding.check, repr(finding.fact.program)) for finding in findings]
-        own = state_of(Path(__file__).parent.parent, "**/*.py")
+        own = state_of(Path(__file__).parent.parent, (".py",), below=True)
         text = repr([own, store.context, options.allow_import, options.allow_native, project.warp_version, asked])
         name = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
         self._path = store.folder.parent / "cuts" / f"{name}.json"

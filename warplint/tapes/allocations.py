@@ -79,7 +79,7 @@ def allocate(machine: Machine, name: str, args: tuple[Value, ...], keywords: dic
     flag, undecided = _flag(machine, given, inherited=False)
     dtype = dtype_name(given["dtype"]) if "dtype" in given else allocator.default
     data = given.get("data", given.get("arr"))
-    shape = shape_of(given["shape"]) if "shape" in given else element_shape(data_shape(data), dtype)
+    shape = shape_of(given["shape"]) if "shape" in given else element_shape(data, dtype)
     if given.get("ptr") is not None:
         flag = flag if flag else None
         memory = given["ptr"].children.get("memory") if isinstance(given["ptr"], Unknown) else None
@@ -182,14 +182,20 @@ def _shared(machine: Machine, source: str, given: dict[str, Value], site: Locati
     return array
 
 
-def element_shape(
-    shape: tuple[int | Unknown, ...] | None, dtype: str | DefinitionRef | None
-) -> tuple[int | Unknown, ...] | None:
-    """The shape of an array of ``dtype`` that is made from data of a shape: vectors and matrices take the last axes."""
-    extents = component_shape(dtype)
-    if shape is None or len(shape) <= len(extents) or not extents or shape[-len(extents) :] != extents:
+def element_shape(data: Value, dtype: str | DefinitionRef | None) -> tuple[int | Unknown, ...] | None:
+    """The shape of an array of ``dtype`` that is made from data: vectors and matrices take the last axes."""
+    shape, extents = data_shape(data), component_shape(dtype)
+    if shape is None or not extents:
         return shape
-    return shape[: -len(extents)]
+    if len(shape) > len(extents) and shape[-len(extents) :] == extents:
+        return shape[: -len(extents)]
+    items = data.items if isinstance(data, ListValue) else data
+    if isinstance(items, (list, tuple)) and not (items and isinstance(items[0], (int, float))):
+        return shape  # of vectors, one by one
+    if len(shape) > 1:
+        return None
+    # the numbers of all elements, one after the other
+    return (shape[0] // math.prod(extents) if isinstance(shape[0], int) else Unknown("size"),)
 
 
 def data_shape(data: Value) -> tuple[int | Unknown, ...] | None:
@@ -202,7 +208,8 @@ def data_shape(data: Value) -> tuple[int | Unknown, ...] | None:
             return None
         first = items[0] if items else None
         inner = data_shape(first) if isinstance(first, (ListValue, tuple)) else ()
-        return None if inner is None else (len(items), *inner)
+        count = Unknown("size") if isinstance(data, ListValue) and data.guessed else len(items)
+        return None if inner is None else (count, *inner)
     if isinstance(data, (int, float)):
         return (1,)
     if isinstance(data, Unknown):

@@ -45,7 +45,10 @@ def make(node: ir.Comprehension, path: Path) -> Code:
                 add()
                 return
             clause = clauses[position]
-            items, _ = sequences.rounds(machine, clause.iterable(machine, inner))
+            iterable = clause.iterable(machine, inner)
+            items, all_of_them = sequences.rounds(machine, iterable)
+            if isinstance(result, ListValue):
+                result.guessed |= not all_of_them or sequences.guessed(iterable)
             machine.recorder.begin_loop()
             for number, item in enumerate(items):
                 if number >= MAX_ROUNDS:

@@ -192,7 +192,7 @@ def _repeat(machine: Machine, sequence: ListValue | tuple[Value, ...], times: in
     if count * len(items) > _MAX_REPEAT:
         count = max(1, _MAX_REPEAT // max(1, len(items)))
     if isinstance(sequence, ListValue):
-        return ListValue(items * count, sequence.open)
+        return ListValue(items * count, sequence.open, guessed=sequence.guessed or not isinstance(times, int))
     return tuple(items * count)
 
 

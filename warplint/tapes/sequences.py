@@ -227,6 +227,11 @@ def elements(machine: Machine, value: Value) -> list[Value] | None:
     return None
 
 
+def guessed(value: Value) -> bool:
+    """Whether the number of elements that are there stands for one that is not known."""
+    return isinstance(value, (RangeValue, ListValue)) and value.guessed
+
+
 def rounds(machine: Machine, value: Value) -> tuple[Iterable[Value], bool]:
     """What a loop over ``value`` binds in each round, and whether these rounds are all there are."""
     known = elements(machine, value)

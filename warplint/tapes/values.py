@@ -106,7 +106,8 @@ class TensorValue:
 @dataclass(eq=False, slots=True, repr=False)
 class ListValue:
     """A list, set, deque or iterator. ``open``: there may be more elements than these. ``limit`` is the ``maxlen`` of a
-    deque. ``endless``: an iterator that never ends, of which these are the first; ``cyclic``: it gives them again."""
+    deque. ``endless``: an iterator that never ends, of which these are the first; ``cyclic``: it gives them again.
+    ``guessed``: it was repeated an unknown number of times, perhaps not as often as here."""
 
     items: list[Value]
     open: bool = False
@@ -114,6 +115,7 @@ class ListValue:
     limit: int | None = None
     endless: bool = False
     cyclic: bool = False
+    guessed: bool = False
 
 
 @dataclass(eq=False, slots=True, repr=False)
