@@ -114,17 +114,16 @@ def test_several_elements_as_a_loss(run: Run) -> None:
     ],
 )
 def test_what_may_be_one_element(run: Run, data: str) -> None:
-    run(
-        f"kind = wp.float32\nout = wp.array({data}, requires_grad=True)\n{ERROR}    wp.copy(out, a)\ntape.backward(out){USED}"
-    )
+    made = f"kind = wp.float32\nout = wp.array({data}, requires_grad=True)"
+    run(f"{made}\n{ERROR}    wp.copy(out, a)\ntape.backward(out){USED}")
 
 
 @pytest.mark.parametrize(
     "data", ["[0.0] * 6, dtype=wp.vec3", "[0.0] * 2, dtype=float", "[[0.0] * 3] * 2, dtype=wp.vec3"]
 )
 def test_what_is_several(run: Run, data: str) -> None:
-    text = f"out = wp.array({data}, requires_grad=True)\n{ERROR}    wp.copy(out, a)\ntape.backward(out)  # expect: WP409{USED}"
-    run(text)
+    made = f"out = wp.array({data}, requires_grad=True)"
+    run(f"{made}\n{ERROR}    wp.copy(out, a)\ntape.backward(out)  # expect: WP409{USED}")
 
 
 @pytest.mark.parametrize(
