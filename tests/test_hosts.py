@@ -10,6 +10,7 @@ import pytest
 from edits import edited
 
 from warplint import analysis, pipeline
+from warplint.hosts import head_of_kernel
 from warplint.settings.options import Options
 from warplint.source.project import Module
 from warplint.tapes import TapeAnalysis
@@ -164,6 +165,15 @@ def test_a_body_that_does_the_same_runs_nothing_again(project: Project) -> None:
     found = project.lint()
     assert "host.py" not in project.ran
     assert found == project.fresh()
+
+
+@pytest.mark.parametrize("comment", ["", "  # where they are (in metres):", "  # (so):"])
+def test_the_head_of_a_kernel_ends_with_its_parameters(comment: str) -> None:
+    parameters = f"    x: wp.array(dtype=float),{comment}\n    y: wp.array(dtype=float),\n"
+    text = f"@wp.kernel\ndef k(\n{parameters}):  # end\n    y[0] = x[0]\n"
+    head = head_of_kernel(text, set())
+    assert head != head_of_kernel(text.replace("y: wp.array(dtype=float)", "y: wp.array(dtype=int)"), set())
+    assert head == head_of_kernel(text.replace("y[0] = x[0]", "y[0] = 2.0 * x[0]"), set())
 
 
 def test_a_func_of_another_module_changes_what_a_tape_loses(project: Project) -> None:

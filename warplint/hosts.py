@@ -26,13 +26,16 @@ from warplint.source.visible import Visible
 
 _DEFINED = re.compile(r"\b(?:def|class)\s+(\w+)")
 _KERNEL = re.compile(r"@(?P<module>\w+)\.kernel\b(?:\([^()\n]*\))?[ \t]*\ndef ")
+# Lines up to one that ends the parameters; what is behind a number sign says nothing of that.
+_HEAD_ENDS = re.compile(r"(?:(?![^#\n]*\):[ \t]*(?:#|\n)).*\n)*.*\n")
 _CALLED = re.compile(r"([^\W\d]\w*)\s*\(")
 
 
 def head_of_kernel(text: str, called: Collection[str]) -> tuple[object, ...]:
     """What the tape analysis sees of a kernel, besides its effects: its head, and what is looked for in the text of
     files. ``called`` are the words before brackets in ``text``."""
-    body = text.find("):\n")
+    ends = _HEAD_ENDS.match(text)
+    body = len(text) if ends is None else ends.end()
     return (text[:body], tuple(sorted(called)), *(line for line in text[body:].split("\n") if "range" in line))
 
 

@@ -20,7 +20,7 @@ _DEFINED = re.compile(r"\b(?:def|class)\s+(\w+)")
 _HEADER = re.compile(r"(?:(?!^[ \t]*(?:async[ \t]+)?(?:def|class)\b).*\n)*", re.MULTILINE)
 _CALLED = re.compile(r"([^\W\d]\w*)\s*\(")
 # What options of kernels are told from, wherever it stands (warplint.kernels.options).
-_OPTIONS = re.compile(r"set_module_options|\bconfig\.|enable_backward")
+_OPTIONS = re.compile(r"set_module_options|\bconfig\.|\.options\b|enable_backward")
 #: How thread indices are asked for on one line.
 _UNPACKED = re.compile(r"[ \t]*\w+(?:[ \t]*,[ \t]*\w+)*[ \t]*=[ \t]*(?:\w+\.)*tid\(\)[ \t]*(?:#.*)?")
 # What is asked of the text of a whole file.
