@@ -102,6 +102,34 @@ def make(rounds):
     return carried
 """
 
+_ORDERS = """
+import warp as wp
+
+
+def make(order: str = "forward"):
+    BACKWARD = order == "backward"
+
+    @wp.kernel
+    def scaled(x: wp.array(dtype=float), g: wp.array(dtype=float), n: int, out: wp.array(dtype=float)):
+        s = float(0.0)
+        for i in range(n):
+            s += x[i]
+        if BACKWARD:
+            factor = g[0]
+        else:
+            factor = 1.0
+        out[0] = factor * s  # here
+
+    return scaled
+
+
+def anything(order: str = "forward"):
+    return make(order)
+
+
+kernels = {"forward": anything(), "backward": anything("backward")}
+"""
+
 _NATIVE = """
 import warp as wp
 
@@ -180,6 +208,17 @@ def test_a_loop_that_a_factory_bounds(calls: str, verdict: str, said: str, tmp_p
     assert one.verdict == verdict, one.detail
     assert said in one.detail
     assert ("`rounds`" in one.detail) == bool(said)
+
+
+def test_a_default_is_one_way_among_others(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "orders.py"
+    path.write_text(_ORDERS)
+    number = next(number for number, line in enumerate(_ORDERS.split("\n"), 1) if "# here" in line)
+    span = Span(number, 18, number, 28)
+    program = KernelProgram(DefinitionRef(path, "make.scaled"), (Location(path, span),))
+    (evidence,) = run([finding(path, program, "gradient", span)])
+    assert evidence.verdict == "inconclusive", evidence.detail
+    assert "`order` = 'forward'" in evidence.detail
 
 
 def test_with_something_else_in_place_of_a_snippet_nothing_is_refuted(tmp_path: Path, run: Run) -> None:

@@ -112,7 +112,17 @@ class FactoryValues(Script):
             if not isinstance(value, Text) or value.meaning is not UNKNOWN
         }
         unknown = {name for name in place.closure if name not in known}
-        return fold(self._project, expr, place.module, place.scope, known, unknown)
+        defaults: dict[str, object] = {}
+        found = fold(self._project, expr, place.module, place.scope, known, unknown, defaults)
+        for name, value in defaults.items():
+            self._by_default(name, value)
+        return found
+
+    def _by_default(self, name: str, value: object) -> None:
+        """Notes that a parameter of a factory is taken to be its default: one of several ways to make things."""
+        if isinstance(value, (str, bool)):
+            self._assumed[name] = repr(value)
+            self._guessed.add(name)
 
     def _arguments(self, bound: Mapping[str, ir.Expr], place: Place) -> dict[str, object]:
         """Closure variables for the parameters of a factory, from the expressions passed."""
@@ -219,6 +229,7 @@ class FactoryValues(Script):
             self._assumed[parameter.name] = text
         elif isinstance(parameter.default, ir.Constant) and parameter.default.value is not None:
             text = repr(parameter.default.value)
+            self._by_default(parameter.name, parameter.default.value)
         else:
             annotation = ir.dotted(parameter.annotation) if parameter.annotation is not None else None
             short = (annotation or "").rpartition(".")[2]

@@ -94,6 +94,8 @@ class Folding:
     def __init__(self, project: Project, unknown: Collection[str] = ()) -> None:
         self._project = project
         self._unknown = frozenset(unknown)
+        #: The parameters that were taken to be their defaults.
+        self.defaults: dict[str, Any] = {}
         self._steps = 0
         self._depth = 0
 
@@ -157,7 +159,8 @@ class Folding:
         if isinstance(found, External) and found.name in ("True", "False", "None"):
             return {"True": True, "False": False, "None": None}[found.name]
         if isinstance(found, ParameterRef) and found.parameter.default is not None:
-            return self.value(found.parameter.default, module, scope[:-1])
+            value = self.defaults[found.parameter.name] = self.value(found.parameter.default, module, scope[:-1])
+            return value
         raise Unfolded
 
     def _call(self, call: ir.Call, module: Module, scope: Scope, names: Mapping[str, Any]) -> Any:
@@ -261,14 +264,18 @@ def fold(
     scope: Scope,
     known: Mapping[str, Any] | None = None,
     unknown: Collection[str] = (),
+    defaults: dict[str, Any] | None = None,
 ) -> Any:
     """The number, text, truth value or None that ``expr`` is.
 
-    ``known`` has closure variables whose values are known, ``unknown`` names such whose values are not (whatever their
+    ``defaults`` gets the parameters that were taken to be their defaults, by name. ``known`` has closure variables whose values are known, ``unknown`` names such whose values are not (whatever their
     defaults). Raises Unfolded where it is not known so.
     """
+    folding = Folding(project, unknown)
     try:
-        value = Folding(project, unknown).value(expr, module, scope, known)
+        value = folding.value(expr, module, scope, known)
     except _RAISED as error:
         raise Unfolded from error
+    if defaults is not None:
+        defaults.update(folding.defaults)
     return value
