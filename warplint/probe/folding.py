@@ -268,8 +268,9 @@ def fold(
 ) -> Any:
     """The number, text, truth value or None that ``expr`` is.
 
-    ``defaults`` gets the parameters that were taken to be their defaults, by name. ``known`` has closure variables whose values are known, ``unknown`` names such whose values are not (whatever their
-    defaults). Raises Unfolded where it is not known so.
+    ``known`` has closure variables whose values are known, ``unknown`` names such whose values are not (whatever their
+    defaults). ``defaults`` gets the parameters that were taken to be their defaults, by name. Raises Unfolded where it
+    is not known so.
     """
     folding = Folding(project, unknown)
     try:
