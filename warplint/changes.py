@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Literal
 
 from warplint.ir import syntax as ir
-from warplint.ir.effects import KernelUse
+from warplint.ir.effects import Uses
 from warplint.ir.runs import KeptModule
 from warplint.ir.spans import Location, Span
 from warplint.kernels.options import decorated_regions, is_decorated
@@ -28,13 +28,11 @@ from warplint.records import dataclass
 from warplint.source.bindings import binders
 from warplint.source.files import digest_of
 from warplint.source.project import ALWAYS_EXTERNAL, Module, Project
-from warplint.source.regions import Region, RegionKind
+from warplint.source.regions import Region, RegionKind, statement_text
 from warplint.source.visible import Visible
 
 #: A region by the path of its file and its first line.
 Node = tuple[Path, int]
-#: How kernels are used, by path and qualified name.
-Uses = Mapping[tuple[Path, str], KernelUse]
 
 _Sort = Literal["function", "value"]
 
@@ -59,7 +57,7 @@ def _whole(module: Module) -> tuple[object, ...]:
     """What analyses tell from the text of a whole file."""
     text = module.text
     asked = tuple(word in text for word in _WHOLE)
-    listed = module._exported
+    listed = module.exported
     exported = None if listed is None else tuple(sorted(listed))
     dynamic = _DYNAMIC.search(text) is not None
     return (tuple(sorted(module.walrus)), tuple(sorted(module.rebound)), exported, asked, dynamic)
@@ -162,8 +160,8 @@ class Changes:
         """Start from what is different in one module."""
         text = zlib.decompress(kept.text).decode("utf-8", "surrogatepass")
         before_now = [Region(*fields) for fields in kept.regions]
-        olds = [_Piece(region, _statement(text[region.start : region.end])) for region in before_now]
-        news = [_Piece(region, _statement(module.region_text(region))) for region in module.regions]
+        olds = [_Piece(region, statement_text(text[region.start : region.end])) for region in before_now]
+        news = [_Piece(region, statement_text(module.region_text(region))) for region in module.regions]
         matcher = difflib.SequenceMatcher(None, [p.text for p in olds], [p.text for p in news], autojunk=False)
         same = [
             (old.region, new.region)
@@ -490,14 +488,3 @@ def _is_kernel(text: str) -> bool:
 def _defined(module: Module, region: Region) -> set[str]:
     """The names of a region, and of all definitions in it."""
     return {*region.names, *_DEFINED.findall(module.region_text(region))}
-
-
-def _statement(text: str) -> str:
-    """A region goes on to the next one: how far away that is does not matter, nor what comments say before it."""
-    text = text.rstrip()
-    while "\n" in text:
-        above, _, last = text.rpartition("\n")
-        if not last.lstrip().startswith("#"):
-            break
-        text = above.rstrip()
-    return text

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from warplint import kernels
-from warplint.changes import Changes, Node, Uses
+from warplint.changes import Changes, Node
+from warplint.ir.effects import Uses
 from warplint.ir.facts import Fact
 from warplint.ir.moving import relocated
 from warplint.ir.runs import Earlier, KeptFacts

@@ -13,7 +13,7 @@ from warplint.kernels.options import is_decorated
 from warplint.records import dataclass
 from warplint.source.bindings import binders
 from warplint.source.project import Module
-from warplint.source.regions import Region
+from warplint.source.regions import Region, statement_text
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _DEFINED = re.compile(r"\b(?:def|class)\s+(\w+)")
@@ -51,7 +51,7 @@ class Shape:
         an earlier version."""
         self.module = module
         self.regions = module.regions
-        self.texts = [_statement(module.region_text(region)) for region in self.regions]
+        self.texts = [statement_text(module.region_text(region)) for region in self.regions]
         self.index = {region.line: number for number, region in enumerate(self.regions)}
         self.words: list[Words] = []
         for region, text in zip(self.regions, self.texts, strict=True):
@@ -190,17 +190,6 @@ class Shape:
                         found.add(other)
                         queue.append(other)
         return found
-
-
-def _statement(text: str) -> str:
-    """A region goes on to the next one: how far away that is does not matter, nor what comments say before it."""
-    text = text.rstrip()
-    while "\n" in text:
-        above, _, last = text.rpartition("\n")
-        if not last.lstrip().startswith("#"):
-            break
-        text = above.rstrip()
-    return text
 
 
 def _words(module: Module, region: Region, text: str) -> Words:

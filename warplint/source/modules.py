@@ -251,7 +251,7 @@ class Module:
 
     def exports(self, name: str) -> bool | None:
         """Whether ``import *`` brings a name of this module along, if it has it; None where that is not certain."""
-        listed = self._exported
+        listed = self.exported
         if listed is None:
             return None if "__all__" in self.text and not self._is_quoted(name) else not name.startswith("_")
         return name in listed
@@ -260,7 +260,7 @@ class Module:
         return f'"{name}"' in self.text or f"'{name}'" in self.text
 
     @cached_property
-    def _exported(self) -> frozenset[str] | None:
+    def exported(self) -> frozenset[str] | None:
         """What ``__all__`` lists; None where there is none, or where it is more than texts in brackets."""
         lists = _ALL.findall(self.text)
         if not lists or len(lists) != self.text.count("__all__"):

@@ -140,6 +140,18 @@ def split_again(text: str, before: str, regions: Sequence[Region]) -> tuple[Regi
     return found
 
 
+def statement_text(text: str) -> str:
+    """The text of a region up to the end of its statement. A region goes on to the next one: how far away that is does
+    not matter, nor what comments say before it."""
+    text = text.rstrip()
+    while "\n" in text:
+        above, _, last = text.rpartition("\n")
+        if not last.lstrip().startswith("#"):
+            break
+        text = above.rstrip()
+    return text
+
+
 def changed_piece(text: str, before: str, regions: Sequence[Region]) -> str:
     """What is new in ``text``, in whole regions of ``before``, with the one above: a clause may be added to it."""
     first, last = _same(text, before, regions)
