@@ -50,6 +50,9 @@ _ROLES = re.compile(r"\b(?:kernel|func|func_grad|func_replay|func_native)\b")
 _COMPANION = re.compile(r"\bfunc_(?:grad|replay)\b")
 #: What is asked of the text of a whole file.
 _DYNAMIC = re.compile(r"\b(?:globals|vars|exec|setattr|locals|__dict__)\b")
+#: So many steps are taken to tell what a change leads to. Where they do not do, it leads to so much that finding all
+#: anew costs less than going on, in a large project by far.
+_MOST_STEPS = 200_000
 _WHOLE = ("enable_vector_component_overwrites", "__all__", "static", "yield")
 
 
@@ -102,6 +105,7 @@ class Changes:
         self._tainted: set[tuple[Path, str, _Sort]] = set()
         self._queue: list[tuple[Module, str, _Sort]] = []
         self._below: set[Node] = set()
+        self._steps = 0
         #: Whether no text has changed at all.
         self.nothing = not self.everything
         for path, module in self._modules.items() if not self.everything else ():
@@ -296,6 +300,7 @@ class Changes:
     def _follow(self) -> None:
         while self._queue and not self.everything:
             module, name, sort = self._queue.pop()
+            self._take(4 * len(self._modules))  # the text of each is searched
             for other, region in self._mentioning(module, name):
                 if region.kind == "import":
                     text = other.region_text(region)
@@ -379,6 +384,11 @@ class Changes:
                 if not words.isdisjoint(region.names):
                     self._hit(module, region, "function")
 
+    def _take(self, steps: int) -> None:
+        self._steps += steps
+        if self._steps > _MOST_STEPS:
+            self.everything = True
+
     def _look_below(self, module: Module, text: str, factories: bool = False) -> None:
         """What funcs are called with has changed, or what factories are: those that a text in a module leads to."""
         if self._index is None:
@@ -386,9 +396,10 @@ class Changes:
         index = self._index
         left = list(index.named_in(module, text))
         seen = set(left)
-        while left:
+        while left and not self.everything:
             place = left.pop()
             found = set(index.leads(*place))
+            self._take(1 + len(found))
             for module, region in index.callable.get(place, ()):
                 node = (module.path, region.line)
                 inside = module.region_text(region)
