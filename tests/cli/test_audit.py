@@ -230,7 +230,7 @@ def test_an_interrupted_audit_goes_on(tmp_path: Path) -> None:
             assert process.poll() is None and time.monotonic() < deadline
             time.sleep(0.02)
         os.kill(process.pid, signal.SIGINT)
-        out, err = process.communicate(timeout=60.0)
+        out, err = process.communicate(timeout=120.0)
     finally:
         process.kill()
         process.wait()

@@ -317,7 +317,7 @@ class TestManyFiles:
         ) as process:
             time.sleep(1.5)
             os.killpg(process.pid, signal.SIGINT)
-            out, err = process.communicate(timeout=30)
+            out, err = process.communicate(timeout=120)
         assert (process.returncode, out, err) == (130, b"", b"warplint: interrupted\n")
         with pytest.raises(ProcessLookupError):
             os.killpg(process.pid, 0)
@@ -409,7 +409,7 @@ def test_an_interrupt_is_quiet(tmp_path: Path) -> None:
     ) as process:
         time.sleep(1.0)  # it now waits for standard input
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=120)
     # Python ends itself by the signal where that came during an `exec`, as of `dataclass`; shells say 130 to both.
     assert process.returncode in (130, -signal.SIGINT)
     assert (out, err) == (b"", b"warplint: interrupted\n")

@@ -51,7 +51,7 @@ def loaded(folder: Path, *arguments: str) -> set[str]:
         capture_output=True,
         text=True,
         env=environment(),
-        timeout=60,
+        timeout=120,
         check=False,
     )
     return set(done.stderr.partition("LOADED ")[2].split()) & (HEAVY | ANALYSES | UNUSED)

@@ -89,7 +89,7 @@ def test_a_signal_ends_a_probing_run_without_leaving_anything(
             time.sleep(0.02)
         assert list(temporary.glob("warplint-*/owner"))
         linter.send_signal(number)
-        out, err = linter.communicate(timeout=30)
+        out, err = linter.communicate(timeout=120)
     assert (linter.returncode, out) == (128 + number, "")
     assert err == ("warplint: interrupted\n" if number == signal.SIGINT else "")
     assert list(temporary.iterdir()) == []
