@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from pathlib import Path
 
 import pytest
@@ -100,7 +101,9 @@ def test_imports_from_the_future_hold_for_what_is_new() -> None:
     head = "from __future__ import annotations\n\n\ndef f(x: int):\n    return x\n"
     assert isinstance(same(head, head.replace("x: int", "x: (y := int)")), Problem)
     plain = head.partition("\n")[2]
-    assert not isinstance(same(plain, plain.replace("x: int", "x: (y := int)")), Problem)
+    # Python 3.14 puts every annotation off, and so refuses this one with and without the import.
+    refused = sys.version_info >= (3, 14)
+    assert isinstance(same(plain, plain.replace("x: int", "x: (y := int)")), Problem) == refused
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
