@@ -75,8 +75,15 @@ def audit(options: AuditOptions, progress: Callable[[str], None] = lambda step: 
     flagged = {location for location, own in about.items() if own}
     seen = _probed(subjects, flagged, project, probe_options, progress)
 
+    # What switches the adjoint off may be known to Warp alone.
+    without = [one for one in subjects if one.role == "kernel" and seen[one.location].seen.forward_only]
+    for subject in without:
+        name = displayed(subject.whole.path)
+        forward_only[name] = forward_only.get(name, 0) + 1
     entries = []
     for subject in subjects:
+        if subject in without:
+            continue
         own = about[subject.location]
         fact = Fact("audited", subject.location, {}, (), "", program=KernelProgram(subject.ref, (), subject.callers))
         entries.append(_entry(subject, seen[subject.location], own, reaching(fact, uses, project).reach))
@@ -153,7 +160,8 @@ def _probed(
             for subject, what in zip(one.subjects, seen, strict=True):
                 through = "" if subject.ref == one.target else one.target.qualname
                 before = known.get(subject.location)
-                if before is None or before.seen.idle or what.evidence.verdict != "inconclusive":
+                told = before is not None and not (before.seen.idle or before.seen.forward_only)
+                if not told or what.evidence.verdict != "inconclusive":
                     known[subject.location] = _Shown(what, through)
 
     launches = _launches(subjects)
@@ -169,7 +177,9 @@ def _probed(
     doubtful = {
         location
         for location, shown in known.items()
-        if shown.seen.scatters and shown.seen.evidence.verdict == "confirmed" and location not in flagged
+        if shown.seen.scatters
+        and (shown.seen.evidence.verdict == "confirmed" or shown.seen.several)
+        and location not in flagged
     }
     again = [one for one in launches if any(subject.location in doubtful for subject in one.subjects)]
     again += [Asked(subject.ref, (subject,)) for subject in left if subject.location in doubtful]

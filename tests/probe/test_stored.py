@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import warplint.probe
+from tests.command import run_warplint
 from tests.probe.conftest import finding
 from warplint.frontend.fast import read
 from warplint.ir.facts import Evidence, Finding
@@ -19,6 +20,7 @@ from warplint.probe import ProbeOptions, probe, running, stored
 from warplint.probe.jobs import Job
 from warplint.probe.pool import WorkerUnusable
 from warplint.probe.stored import Answer, Store, open_store
+from warplint.probe.worker.isolate import STUCK
 from warplint.source.project import Project
 
 Run = Callable[..., list[Evidence]]
@@ -122,11 +124,14 @@ def test_the_third_answer_is_asked_for_again_after_a_day(tmp_path: Path, monkeyp
     assert store.get(_JOB) is None
 
 
-def test_what_ran_out_of_time_is_tried_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("detail", "kept"), [(STUCK, False), ("it does not finish within the time limit of 60 seconds", True)]
+)
+def test_what_a_busy_machine_ended_is_tried_again(tmp_path: Path, detail: str, kept: bool) -> None:
     store = Store(tmp_path, "context")
-    detail = "it does not finish within the time limit of 60 seconds"
     store.put(_JOB, Answer(({"verdict": "inconclusive", "detail": detail, "numbers": {}},), "cpu", "1.19.0"))
-    assert store.get(_JOB) is None
+    assert (store.get(_JOB) is not None) == kept
+    assert store.get(_JOB, resume=True) is not None
 
 
 def test_the_store_stays_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,3 +213,16 @@ def test_programs_are_cut_again_where_something_has_changed(
     asked = "scaled" if change != "the question" else "not_there"
     assert look(asked) == (["confirmed"] if asked == "scaled" else ["inconclusive"])
     assert len(cut) == (1 if change == "nothing" else 2)
+
+
+def test_another_process_finds_the_programs_of_the_last_one(tmp_path: Path, kernel_cache: Path) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "kernels.py").write_text(_TEXT)
+    seen = []
+    for seed in ("1", "2"):
+        done = run_warplint("check", "--device", "cpu", "--cache-dir", tmp_path, ".", cwd=folder, PYTHONHASHSEED=seed)
+        assert "confirmed" in done.stdout, done.stdout + done.stderr
+        seen.append({path.name for path in (tmp_path / "cuts").iterdir()})
+    assert len(seen[0]) == 1
+    assert seen[1] == seen[0]

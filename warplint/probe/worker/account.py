@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -71,6 +72,9 @@ class Account:
         self.endless_sweeps = 0
         self.verdict: dict[str, Any] | None = None
         self.last_wrong: Profile | None = None
+        # whether the threads were seen to depend on their order where only several of them are wrong; None: not asked
+        self._driven: bool | None = None
+        self.asks_for_order = False
 
     @property
     def suspects_race(self) -> bool:
@@ -213,7 +217,13 @@ class Account:
                 self.verdict = self._refuted()
 
     def _add_silent(self, profile: Profile, compared: list[dict[str, Any]]) -> None:
-        """An input that moves the result at several input sets, and has a derivative of zero at all of them."""
+        """An input that moves the result at several input sets, and has a derivative of zero at all of them.
+
+        Those that do not flow into the flagged place move the result elsewhere.
+        """
+        feeding = self.mark.get("feeding")
+        if feeding is not None:
+            compared = [one for one in compared if re.split(r"[.\[]", one["input"])[0] in feeding]
         moving = {one["input"] for one in compared if one["verdict"] == "right"}
         self._moving |= moving
         self.wrong.append({"profile": profile, "wrong": [one for one in compared if one["verdict"] == "wrong"]})
@@ -272,17 +282,30 @@ class Account:
         else:
             self.right.append({"profile": profile, "compared": right})
             self._covers(profile, hits)
-            alone = sum(one["profile"].threads == 1 for one in self.right)
-            alone_tells = self.suspects_race and (self.whole or not self._only_meets)
-            settled = not self.wrong or (alone_tells and alone >= _AGREEING_ALONE)
-            settled = settled and not self.endless_sweeps
-            if (
-                (len(self.right) >= _AGREEING or self.suspects_race)
-                and settled
-                and len(self.singular) < 2
-                and not self._unseen()
-            ):
+            self._settle()
+
+    def _settle(self) -> None:
+        """Refutes what enough input sets agree on. Where several threads are wrong and one alone is right, that takes
+        threads that were seen to race."""
+        alone = sum(one["profile"].threads == 1 for one in self.right)
+        alone_tells = self.suspects_race and (self.whole or not self._only_meets)
+        settled = not self.wrong or (alone_tells and alone >= _AGREEING_ALONE)
+        settled = settled and not self.endless_sweeps
+        if (
+            (len(self.right) >= _AGREEING or self.suspects_race)
+            and settled
+            and len(self.singular) < 2
+            and not self._unseen()
+        ):
+            self.asks_for_order = bool(self.wrong) and self._driven is None
+            if not self.wrong or self._driven:
                 self.verdict = self._refuted()
+
+    def told(self, driven: bool) -> None:
+        """Takes in whether the result depends on the order of the threads wherever several of them are wrong."""
+        self.asks_for_order = False
+        self._driven = driven
+        self._settle()
 
     def _enough(self) -> bool:
         single = sum(one["profile"].threads == 1 for one in self.wrong)
@@ -298,9 +321,10 @@ class Account:
             return inconclusive("an input without a derivative moves the result, but only at few inputs")
         if self.wrong:
             if self.suspects_race:
-                return inconclusive(
+                reason = (
                     "tape and finite differences disagree only when several threads run; they may race for one element"
                 )
+                return inconclusive(reason) | {"several": True}
             return inconclusive("tape and finite differences disagree at some inputs, but not reliably")
         if self.whole and not self.right and not self.singular and self.flat >= _AGREEING and not self._untouched():
             return _nothing(f"both tape and finite differences give zero at {self.flat} sets of inputs")
@@ -356,9 +380,17 @@ class Account:
             detail = f"the gradient stays finite at {len(self.right)} sets of inputs with zeros, ties and large numbers"
         else:
             detail = f"tape and finite differences agree at {len(self.right)} sets of inputs that run the flagged line"
+            if self.wrong:
+                detail += ", each with one thread; several threads race, and their order decides what they compute"
             compared = [one for group in self.right for one in group["compared"]]
             numbers |= _numbers(max(compared, key=lambda one: abs(one["tape"])))
         return {"verdict": "refuted", "detail": detail, "numbers": numbers, "profiles": _profiles(self.right)}
+
+
+def fed(mark: dict[str, Any], target: str) -> dict[str, Any]:
+    """``mark`` with the inputs of ``target`` that may flow into the flagged place as ``feeding``, if that is known."""
+    where, feeding = mark.get("feeding") or (None, None)
+    return {**mark, "feeding": feeding if where == target else None}
 
 
 def may_race(usage: Usage) -> bool:

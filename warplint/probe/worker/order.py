@@ -7,7 +7,6 @@ the first two give something else, or where both change one element that neither
 from __future__ import annotations
 
 import ast
-import time
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from warplint.probe.worker import isolate
+from warplint.probe.worker import clock, isolate
 from warplint.probe.worker.account import inconclusive
 from warplint.probe.worker.experiment import Buffer
 from warplint.probe.worker.handles import Unsupported
@@ -28,17 +27,16 @@ _THREADS = 6
 
 
 def ordered(script: str, target: str, scratch: Path, deadline: float) -> dict[str, Any]:
-    """The verdict as JSON."""
+    """The verdict as JSON. No launch begins after ``deadline``, a time of ``clock.now``."""
     plain = _kernel(script, target, scratch, "")
     last = f"{_THREADS - 1}"
-    backwards = _kernel(rewritten(script, target, f"{last} - INDEX"), target, scratch, "_back")
+    backwards = _kernel(rewritten(script, f"{last} - INDEX"), target, scratch, "_back")
     single = [
-        _kernel(rewritten(script, target, f"INDEX + {thread}"), target, scratch, f"_{thread}")
-        for thread in range(_THREADS)
+        _kernel(rewritten(script, f"INDEX + {thread}"), target, scratch, f"_{thread}") for thread in range(_THREADS)
     ]
     compared = 0
     for seed in range(_SETS):
-        left = deadline - time.monotonic()
+        left = deadline - clock.now()
         if left < 1.0:
             break
         outcome = isolate.run(partial(_one, plain, backwards, single, seed), scratch, min(left, 15.0))
@@ -97,6 +95,23 @@ def _compare(plain: Any, backwards: Any, single: list[Any], seed: int) -> dict[s
     return {"differs": bool(said), "said": said, "changed": changed}
 
 
+def depends_on_order(kernel: Any, backwards: Any, usage: Usage, profile: Profile, stage: isolate.Stage) -> bool:
+    """Whether a launch of ``kernel`` gives something else than one of ``backwards``, which is the same kernel with
+    its thread indices reversed. ``usage`` is that of the first."""
+    stage.set("forward")
+    results = []
+    for one in (kernel, backwards):
+        arguments = Draw(usage, profile, "cpu").arguments({argument.label: argument.type for argument in one.adj.args})
+        if not np.all(np.atleast_1d(arguments.dim) == profile.threads):
+            return False  # other indices than those that were reversed
+        before = [np.array(array.numpy(), copy=True) for array in arguments.arrays]
+        wp.launch(one, dim=arguments.dim, inputs=arguments.values, device="cpu", record_tape=False)
+        after = [np.array(array.numpy(), copy=True) for array in arguments.arrays]
+        results.append((before, after))
+    (begun, forward), (other, reverse) = results
+    return all(map(_same, begun, other)) and not all(map(_same, forward, reverse))
+
+
 def _lost(number: int, initial: np.ndarray, together: list[np.ndarray], alone: list[list[np.ndarray]]) -> str:
     """What two threads change, each from what it found, so that the one may overwrite what the other did."""
     whole, before = together[number].ravel(), initial.ravel()
@@ -120,12 +135,10 @@ def _same(one: np.ndarray, other: np.ndarray) -> bool:
     return one.tobytes() == other.tobytes()
 
 
-def rewritten(script: str, target: str, index: str) -> str:
-    """``script`` with each index that ``wp.tid()`` gives in ``target`` replaced by ``index`` of it."""
-    tree = ast.parse(script)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and node.name == target:
-            _Indices(index).visit(node)
+def rewritten(script: str, index: str) -> str:
+    """``script`` with each index that ``wp.tid()`` gives, in kernels and in what they call, replaced by ``index`` of
+    it."""
+    tree = _Indices(index).visit(ast.parse(script))
     return ast.unparse(ast.fix_missing_locations(tree))
 
 
