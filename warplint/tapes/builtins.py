@@ -18,6 +18,7 @@ from warplint.tapes.values import (
     Instance,
     KernelValue,
     ListValue,
+    ModuleValue,
     RangeValue,
     TapeValue,
     TensorValue,
@@ -86,7 +87,7 @@ def call(
             return True, ListValue([Unknown("element") for _ in args[0].items], args[0].open)
         if name == "sorted" and args and isinstance(args[0], Unknown):
             return True, Unknown(name, sources=args[0].sources)
-        if name == "vars" and args and isinstance(args[0], (Instance, Unknown)):
+        if name == "vars" and args and isinstance(args[0], (Instance, Unknown, ClassValue, ModuleValue)):
             return True, members.get_attribute(machine, args[0], "__dict__", site)
         return True, Unknown(name)
     return False, None
@@ -368,8 +369,14 @@ def is_instance(value: Value, kind: Value) -> bool | None:
 
 
 def _type(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
+    if len(args) == 3:
+        from warplint.tapes import classes
+
+        return classes.make(machine, args, keywords, site)
     if len(args) == 1 and isinstance(args[0], Instance):
         return args[0].cls
+    if len(args) == 1 and isinstance(args[0], ClassValue) and args[0].meta is not None:
+        return args[0].meta
     return Unknown("type")
 
 

@@ -12,6 +12,7 @@ from warplint.tapes.values import (
     Instance,
     ListValue,
     Method,
+    ModuleValue,
     TapeValue,
     Unknown,
     Value,
@@ -36,6 +37,8 @@ def call_method(
         return _dict_method(machine, receiver, name, args, keywords)
     if isinstance(receiver, str):
         return texts.call_method(receiver, name, args, keywords)
+    if isinstance(receiver, ModuleValue):  # `globals().update(...)`
+        return _module_method(machine, receiver, name, args, keywords, site)
     if isinstance(receiver, tuple):
         if name == "index" and args and args[0] in receiver:
             return receiver.index(args[0])
@@ -51,6 +54,25 @@ def call_method(
             machine.recorder.reset_tape(receiver.receiver)
         return None
     return Unknown(name)
+
+
+def _module_method(
+    machine: Machine, owner: ModuleValue, name: str, args: tuple[Value, ...], keywords: dict[str, Value], site: Location
+) -> Value:
+    """A method of the dict of a module's names."""
+    names: dict[object, Value] = dict(keywords)
+    if name == "update" and args and isinstance(args[0], DictValue):
+        names |= args[0].entries
+    elif name in ("get", "setdefault") and args and isinstance(args[0], str):
+        known = args[0] in machine.globals(owner.module).names or bool(owner.module.bindings(args[0]))
+        if known:
+            return sequences.get_item(machine, owner, args[0], site)
+        if name == "get":
+            return args[1] if len(args) > 1 else None
+        names = {args[0]: args[1] if len(args) > 1 else None}
+    for key, value in names.items():
+        sequences.set_item(machine, owner, key, value, site)  # type: ignore[arg-type]
+    return names.get(args[0]) if name == "setdefault" and args else None
 
 
 def _list_method(machine: Machine, owner: ListValue, name: str, args: tuple[Value, ...]) -> Value:

@@ -9,7 +9,7 @@ from warplint.ir import syntax as ir
 from warplint.ir.spans import Location, Span
 from warplint.records import dataclass
 from warplint.source.project import Definition, Module, Project
-from warplint.tapes import calls, hostdata, members, tables, tapes
+from warplint.tapes import classes, hostdata, members, tables, tapes
 from warplint.tapes.candidates import candidates, openers, opens_tapes
 from warplint.tapes.frames import HostError, OutOfBudget
 from warplint.tapes.machine import Effects, Machine
@@ -212,7 +212,7 @@ def _call_in_class(machine: Machine, cls: ClassValue, definition: Definition, si
     given: tuple[tuple[Value, ...], dict[str, Value]] = ((), {})
     if found is not None and isinstance(found[1], FunctionValue):
         given = _arguments(machine, found[1].definition, skip=1, constructor=True)
-    instance = calls.construct(machine, cls, *given, site)
+    instance = classes.construct(machine, cls, *given, site)
     for name in ("setUp", "setup_method"):
         setup = members.class_member(machine, cls, name)
         if isinstance(instance, Instance) and setup is not None and isinstance(setup[1], FunctionValue):

@@ -129,6 +129,10 @@ def shallow_copy(machine: Machine, args: Args, keywords: Keywords, site: Locatio
             made.contents = copied if isinstance(copied, (ListValue, DictValue)) else None
         machine.instances.append(made)
         return made
+    if isinstance(value, Unknown) and value.hint == "namespace":
+        other = Unknown(value.hint)
+        other.children.update(value.children)
+        return other
     return value if isinstance(value, (int, float, str, bytes, tuple)) or value is None else Unknown("copy")
 
 
@@ -174,7 +178,7 @@ def _copies_itself(machine: Machine, value: Instance, name: str) -> bool:
 
 def replaced(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
     """``dataclasses.replace(instance, name=value, ...)``, and ``_replace`` of a named tuple."""
-    from warplint.tapes.calls import construct, fields_of
+    from warplint.tapes.classes import construct, fields_of
 
     value = args[0] if args else None
     if not isinstance(value, Instance) or value.cls.kind not in ("dataclass", "namedtuple") or "**" in keywords:
@@ -185,7 +189,7 @@ def replaced(machine: Machine, args: Args, keywords: Keywords, site: Location) -
 
 def as_dict(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
     """``_asdict()`` of a named tuple, and ``vars`` of anything: the objects themselves."""
-    from warplint.tapes.calls import fields_of
+    from warplint.tapes.classes import fields_of
 
     value = args[0] if args else None
     if not isinstance(value, Instance):

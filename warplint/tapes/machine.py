@@ -29,6 +29,7 @@ from warplint.tapes.frames import Frame, HostError, OutOfBudget, Signal
 from warplint.tapes.questions import Questions
 from warplint.tapes.recorder import Recorder
 from warplint.tapes.values import (
+    Builtin,
     ClassValue,
     DictValue,
     ExternalValue,
@@ -114,6 +115,8 @@ class Machine:
         self.pending: list[tuple[ClassValue, Value]] = []
         #: The module whose code is run.
         self.started: Module | None = None
+        #: What makes the class that a metaclass is asked to make.
+        self.making: list[Builtin] = []
         #: Classes whose subclasses have been made, by identity.
         self.completed: set[int] = set()
 
@@ -249,6 +252,8 @@ class Machine:
         names[name] = value
         if isinstance(value, (DictValue, ListValue)) and isinstance(resolved, Bound):
             tables.complete(self, resolved.module, name)
+        elif isinstance(value, Instance) and isinstance(resolved, Bound):
+            tables.complete_object(self, resolved)
         return names[name]
 
     def resolved(self, found: Resolved, hint: str) -> Value:

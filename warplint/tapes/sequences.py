@@ -19,6 +19,7 @@ from warplint.tapes.values import (
     Instance,
     ListValue,
     Method,
+    ModuleValue,
     RangeValue,
     TapeValue,
     TensorValue,
@@ -79,6 +80,20 @@ def get_item(machine: Machine, owner: Value, index: Value, site: Location) -> Va
             from warplint.tapes import inheriting
 
             return inheriting.item(machine, owner, index, site)
+    if isinstance(owner, ModuleValue) and isinstance(index, str):  # `globals()[name]`
+        return machine.global_name(owner.module, index)
+    if isinstance(owner, ExternalValue) and owner.name == "sys.modules":
+        from warplint.tapes import services
+
+        return services.module_named(machine, index, site) or Unknown("module")
+    if isinstance(owner, ClassValue):
+        found = None if owner.meta is None else members.class_member(machine, owner.meta, "__getitem__")
+        found = found or members.class_member(machine, owner, "__class_getitem__")
+        if found is not None and isinstance(found[1], FunctionValue):
+            return machine.call(BoundMethod(found[1], owner), (index,), {}, site)
+        if owner.kind == "enum" and isinstance(index, str):
+            member = members.class_member(machine, owner, index)
+            return Unknown("member") if member is None else member[1]
     if isinstance(owner, (ExternalValue, ClassValue, FunctionValue)):
         return owner if not isinstance(owner, ExternalValue) else ExternalValue(owner.name)
     return Unknown("item")
@@ -173,6 +188,9 @@ def set_item(machine: Machine, owner: Value, index: Value, value: Value, site: L
             owner.sources |= value.sources
         if is_key(index):
             owner.children[("item", index)] = value
+    elif isinstance(owner, ModuleValue):
+        if isinstance(index, str):
+            members.set_attribute(machine, owner, index, value, site)
     elif isinstance(owner, Instance):
         found = members.class_member(machine, owner.cls, "__setitem__")
         if found is not None and isinstance(found[1], FunctionValue):
@@ -224,6 +242,11 @@ def elements(machine: Machine, value: Value) -> list[Value] | None:
         return inside if given is None else elements(machine, given)
     if isinstance(value, ClassValue) and value.kind == "enum":
         return members.enum_members(machine, value)
+    if isinstance(value, ClassValue) and value.meta is not None:
+        found = members.class_member(machine, value.meta, "__iter__")
+        if found is not None and isinstance(found[1], FunctionValue):
+            place = Location(value.definition.module.path, value.definition.node.name_span)
+            return elements(machine, machine.call(BoundMethod(found[1], value), (), {}, place))
     return None
 
 

@@ -157,8 +157,11 @@ class FunctionValue:
 
 @dataclass(eq=False, slots=True, repr=False)
 class LambdaValue:
+    """A lambda; ``defaults`` are the values of its parameters' defaults, from where it is made."""
+
     node: ir.Lambda
     frame: Frame
+    defaults: dict[str, Value]
 
 
 @dataclass(eq=False, slots=True, repr=False)
@@ -219,6 +222,8 @@ class ClassValue:
     kind: str = "plain"  # plain | struct | dataclass | namedtuple | enum | tape
     attributes: dict[str, Value] = field(default_factory=dict)
     _lineage: tuple[ClassValue, ...] = ()
+    #: The class of the project that this class is an object of.
+    meta: ClassValue | None = None
     #: The names that the bodies of this class and of its project bases bind, once somebody has asked.
     bound: frozenset[str] | None = None
 
