@@ -1,6 +1,6 @@
 """Refactor programs with known findings, and count which findings survive.
 
-    python -m tests.refactoring [--composed N] [--seed N] [--only TEXT] [--folder DIR ...] [--show] [--keep DIR]
+    python -m tests.refactoring [--composed N] [--seed N] [--only TEXT] [--program TEXT] [--folder DIR ...] [--show] [--keep DIR]
 
 Single refactorings are applied to every program that they apply to, and ``--composed N`` times two or three of them.
 Repaired twins are made from ``labels.yaml``; nothing may be found in them.
@@ -24,9 +24,12 @@ from .survival import REFACTORINGS, Case, Outcome, baseline, composed, findings,
 _CASES: list[Case] = []
 
 
-def _all_cases(folders: list[Path], into: Path) -> list[Case]:
-    cases = [case for folder in folders for case in baseline(read(folder), into / folder.name)]
-    for label in read_labels():
+def _all_cases(folders: list[Path], into: Path, stride: int, text: str) -> list[Case]:
+    cases = []
+    for folder in folders:
+        chosen = [case for case in read(folder) if text in case.name][::stride]
+        cases += baseline(chosen, into / folder.name)
+    for label in [label for label in read_labels() if text in label.name][::stride]:
         if label.repair:
             twin = repaired_copy(label, into / "twins" / label.name)
             for case in read(twin):
@@ -35,14 +38,12 @@ def _all_cases(folders: list[Path], into: Path) -> list[Case]:
     return cases
 
 
-def _one(job: tuple[str, str | None, int]) -> tuple[str, Outcome]:
-    name, keep, stride = job
+def _one(job: tuple[str, str | None]) -> tuple[str, Outcome]:
+    name, keep = job
     outcome = Outcome()
     with tempfile.TemporaryDirectory() as folder:
         root = Path(keep) / name if keep else Path(folder)
-        for number, case in enumerate(_CASES):
-            if number % stride:
-                continue
+        for case in _CASES:
             try:
                 made = refactored(case, [name], 0)
             except Exception as error:
@@ -72,18 +73,19 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="refactorings with this text in their name; `-` for none")
     parser.add_argument("--stride", type=int, default=1, help="every so many of the programs")
+    parser.add_argument("--program", default="", help="programs with this text in their name")
     parser.add_argument("--folder", type=Path, action="append", default=[], help="more programs with marks")
     parser.add_argument("--show", action="store_true", help="what was lost and made up, one a line")
     parser.add_argument("--keep", help="a folder for the refactored programs")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        _CASES.extend(_all_cases([PROGRAMS, *options.folder], Path(folder)))
+        _CASES.extend(_all_cases([PROGRAMS, *options.folder], Path(folder), options.stride, options.program))
     names = [name for name in sorted(REFACTORINGS) if options.only in name and options.only != "-"]
     print(f"{len(_CASES)} programs, {sum(len(c.expected) for c in _CASES)} findings, {len(names)} refactorings")
     total = Outcome()
     with get_context("fork").Pool(options.jobs, maxtasksperchild=8) as pool:
-        parts = [pool.imap(_one, [(name, options.keep, options.stride) for name in names])]
+        parts = [pool.imap(_one, [(name, options.keep) for name in names])]
         if options.composed:
             chunks = [(options.seed * 1000 + k, min(50, options.composed - 50 * k), options.keep)
                       for k in range(-(-options.composed // 50))]  # fmt: skip

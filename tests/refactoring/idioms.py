@@ -12,6 +12,7 @@ from .syntax import (
     block,
     body_of,
     carry,
+    carry_to,
     code,
     expr,
     expressions,
@@ -87,7 +88,7 @@ def _attribute_values(name: str, head: str, template: str) -> None:
                 return None
             attr = target.attr.value  # type: ignore[attr-defined]
             made = block(template.replace("ATTR", attr), VALUE=small.value)
-            return carry(statement, made)
+            return carry_to(statement, made, small.value)
 
         made = statements(module, of_statement)
         return None if made is None else with_head(made, head) if head else made
@@ -316,7 +317,7 @@ def _assigned(name: str, head: str, template: str) -> None:
                     and "#" not in code(small)
                 ):
                     text = template.replace("NAME", small.targets[0].target.value)
-                    body += carry(statement, block(text, VALUE=small.value), 0)
+                    body += carry_to(statement, block(text, VALUE=small.value), small.value)
                 else:
                     body.append(statement)
             done[function.name.value] = with_body(function, body)
@@ -343,7 +344,7 @@ _assigned("bound_by_lambda", "", "NAME = (lambda: VALUE)()")
 _assigned("bound_by_for", "", "for NAME in [VALUE]:\n    pass")
 _assigned("bound_by_with", "import contextlib\n", "with contextlib.nullcontext(VALUE) as NAME:\n    pass")
 _assigned("bound_by_manager", "import contextlib\n\n@contextlib.contextmanager\ndef _given(value):\n    yield value\n", "with _given(VALUE) as NAME:\n    pass")
-_assigned("bound_by_match", "", "match VALUE:\n    case NAME:\n        pass")
+_assigned("bound_by_match", "", "_value = VALUE\nmatch _value:\n    case NAME:\n        pass")
 _assigned("bound_by_try", "", "try:\n    NAME = VALUE\nexcept KeyError:\n    raise")
 _assigned("bound_by_try_else", "", "try:\n    _made = VALUE\nexcept KeyError:\n    raise\nelse:\n    NAME = _made")
 _assigned("bound_by_while", "", "while True:\n    NAME = VALUE\n    break")

@@ -120,7 +120,11 @@ def _rewritten(name: str, head: str, template: str, continues: bool = False) -> 
                 return None
             assert isinstance(statement, cst.For) and isinstance(statement.target, cst.Name)
             index = statement.target.value
-            return _with_block(template.replace("INDEX", index), statement)
+            text = template.replace("INDEX", index)
+            nested = len(m.findall(statement, m.OneOf(m.For(), m.While())))  # loops inside one another need names of their own
+            for name in ("_left", "_at", "_numbers", "_outer", "_last"):
+                text = text.replace(name, f"{name}{nested}")
+            return _with_block(text, statement)
 
         made = statements(module, of_statement)
         return None if made is None else with_head(made, head) if head else made

@@ -292,6 +292,33 @@ def carry(old: cst.BaseStatement, new: list[cst.BaseStatement], onto: int = -1) 
     return new
 
 
+def carry_to(old: cst.BaseStatement, new: list[cst.BaseStatement], value: cst.CSTNode) -> list[cst.BaseStatement]:
+    """The comment behind ``old`` goes onto the line that has ``value`` now."""
+    if not isinstance(old, cst.SimpleStatementLine):
+        return new
+    comment = old.trailing_whitespace
+
+    class Put(cst.CSTTransformer):
+        def leave_SimpleStatementLine(self, original, updated):  # type: ignore[no-untyped-def]
+            return updated.with_changes(trailing_whitespace=comment) if _has(original, value) else updated
+
+        def leave_IndentedBlock(self, original, updated):  # type: ignore[no-untyped-def]
+            return updated.with_changes(header=comment) if original is wanted else updated
+
+    result = []
+    for statement in new:
+        wanted = None
+        for inner in m.findall(statement, m.OneOf(m.For(), m.While(), m.If(), m.With())):
+            if _has(inner, value) and not _has(inner.body, value):  # type: ignore[attr-defined]
+                wanted = inner.body  # type: ignore[attr-defined]
+        result.append(statement.visit(Put()))
+    return result
+
+
+def _has(node: cst.CSTNode, wanted: cst.CSTNode) -> bool:
+    return node is wanted or any(_has(child, wanted) for child in node.children)
+
+
 def is_docstring(statement: cst.BaseStatement) -> bool:
     return m.matches(statement, m.SimpleStatementLine(body=[m.Expr(m.SimpleString())]))
 

@@ -39,6 +39,7 @@ from warplint.tapes.values import (
     ExternalValue,
     FunctionValue,
     GeneratorContext,
+    GeneratorValue,
     Instance,
     KernelValue,
     LambdaValue,
@@ -230,11 +231,7 @@ def call_function(
     if _may_yield(definition) and is_generator(node):
         if any(name.endswith("contextmanager") for name in members.decorators(machine, function)):
             return GeneratorContext(definition, frame, site)
-        # All that it yields is made at once.
-        made = ListValue([])
-        frame.on_yield = made.items.append
-        machine.run(definition, site, frame)
-        return made
+        return GeneratorValue(definition, frame, site)
     signal = machine.run(definition, site, frame)
     if isinstance(signal, Return):
         if signal.value.__class__ is Unknown or signal.value.__class__ is tuple:
@@ -377,7 +374,7 @@ def _call_method(
     if isinstance(receiver, OptimizerValue):
         return optimizers.call_method(machine, receiver, method.name, args, keywords, site)
     if isinstance(receiver, ContextValue):
-        return contexts.call_stack_method(machine, receiver, method.name, args, site)
+        return contexts.call_stack_method(machine, receiver, method.name, args, keywords, site)
     if isinstance(receiver, FunctionValue):
         return register(machine, receiver, args)
     if isinstance(receiver, Instance):

@@ -103,8 +103,12 @@ def _list_method(machine: Machine, owner: ListValue, name: str, args: tuple[Valu
         index = first if args else -1
         if isinstance(index, int) and not (owner.open and index < 0) and -len(owner.items) <= index < len(owner.items):
             return owner.items.pop(index)
+        if isinstance(index, int) and not owner.open:
+            machine.fails("IndexError")
         return Unknown("element")
     if name in ("popleft",):
+        if not owner.items and not owner.open:
+            machine.fails("IndexError")
         return owner.items.pop(0) if owner.items else Unknown("element")
     if name == "clear":
         owner.items.clear()
@@ -162,6 +166,8 @@ def _dict_method(
         key_known = is_key(first)
         if key_known and first in owner.entries:
             return owner.entries.pop(first) if name == "pop" else owner.entries[first]
+        if name == "pop" and len(args) == 1 and key_known and not owner.open:
+            machine.fails("KeyError")
         if owner.open or not key_known:
             return Unknown("item")
         default = args[1] if len(args) > 1 else None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Location
 from warplint.source.project import canonical
-from warplint.tapes import calls, hostdata, members, operators, sequences, texts
+from warplint.tapes import calls, generators, hostdata, members, operators, sequences, texts
 from warplint.tapes.code import Code, Makers
 from warplint.tapes.frames import Frame
 from warplint.tapes.questions import derived
@@ -17,6 +18,7 @@ from warplint.tapes.values import (
     ArrayValue,
     DictValue,
     ExternalValue,
+    GeneratorValue,
     Instance,
     LambdaValue,
     ListValue,
@@ -417,6 +419,13 @@ def _lambda(node: ir.Lambda, path: Path) -> Code:
     return lambda machine, frame: LambdaValue(node, frame, {name: value(machine, frame) for name, value in given})
 
 
+def _handed_on(machine: Machine, owner: Frame, item: Value) -> bool:
+    """What an inner generator yields is yielded by the outer one."""
+    assert owner.on_yield is not None
+    owner.on_yield(item)
+    return True
+
+
 def _opaque(node: ir.Opaque, path: Path) -> Code:
     parts, kind = [make(value, path) for value in node.values], node.kind
     yields = kind in ("yield", "yieldfrom")
@@ -430,6 +439,9 @@ def _opaque(node: ir.Opaque, path: Path) -> Code:
             owner = owner.parent
         if owner is not None and owner.on_yield is not None:
             given = values[0] if values else None
+            if kind == "yieldfrom" and given.__class__ is GeneratorValue and given.left is None:
+                generators.loop(machine, given, partial(_handed_on, machine, owner))
+                return None
             for item in sequences.rounds(machine, given)[0] if kind == "yieldfrom" else (given,):
                 owner.on_yield(item)
         return None

@@ -129,10 +129,6 @@ def shallow_copy(machine: Machine, args: Args, keywords: Keywords, site: Locatio
             made.contents = copied if isinstance(copied, (ListValue, DictValue)) else None
         machine.instances.append(made)
         return made
-    if isinstance(value, Unknown) and value.hint == "namespace":
-        other = Unknown(value.hint)
-        other.children.update(value.children)
-        return other
     return value if isinstance(value, (int, float, str, bytes, tuple)) or value is None else Unknown("copy")
 
 
@@ -195,6 +191,34 @@ def as_dict(machine: Machine, args: Args, keywords: Keywords, site: Location) ->
     if not isinstance(value, Instance):
         return Unknown("asdict")
     return DictValue({name: value.attributes.get(name, Unknown(name)) for name in fields_of(value.cls)})
+
+
+def as_plain_dict(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
+    """``dataclasses.asdict(instance)``: nested dataclasses become dicts, and anything else is copied deeply."""
+    value = args[0] if args else None
+    if not isinstance(value, Instance) or value.cls.kind != "dataclass":
+        return Unknown("asdict")
+    return DictValue({name: _plain(machine, part, site) for name, part in _parts(value)})
+
+
+def as_plain_tuple(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
+    """``dataclasses.astuple(instance)``."""
+    value = args[0] if args else None
+    if not isinstance(value, Instance) or value.cls.kind != "dataclass":
+        return Unknown("astuple")
+    return tuple(_deep(machine, part, {}) for _, part in _parts(value))
+
+
+def _parts(value: Instance) -> list[tuple[str, Value]]:
+    from warplint.tapes.classes import fields_of
+
+    return [(name, value.attributes.get(name, Unknown(name))) for name in fields_of(value.cls)]
+
+
+def _plain(machine: Machine, value: Value, site: Location) -> Value:
+    if isinstance(value, Instance) and value.cls.kind == "dataclass":
+        return as_plain_dict(machine, (value,), {}, site)
+    return _deep(machine, value, {})
 
 
 def dict_of_keys(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:

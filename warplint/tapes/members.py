@@ -68,7 +68,7 @@ def get_attribute(machine: Machine, owner: Value, name: str, site: Location) -> 
             known = {
                 key[1]: value for key, value in owner.children.items() if isinstance(key, tuple) and key[0] == "attr"
             }
-            return DictValue(known, open=owner.hint != "namespace")
+            return DictValue(known, open=True)
         part = owner.child(("attr", name), f"{owner.hint}.{name}" if owner.hint else name)
         if name == "T" and isinstance(part, Unknown):
             hostdata.note_view(owner, part, strided=True)
@@ -105,6 +105,8 @@ def _instance_attribute(machine: Machine, owner: Instance, name: str, site: Loca
         return DictValue(owner.attributes, open=bool(owner.cls.external_bases))  # type: ignore[arg-type]
     if name == "__class__":
         return owner.cls
+    if name == "__init__" and class_member(machine, owner.cls, name) is None:
+        return ExternalValue("object.__init__")
     if owner.cls.kind == "namedtuple" and name in ("_replace", "_asdict"):
         return Method(owner, name)
     if not name.startswith("__") and class_member(machine, owner.cls, name) is None:
@@ -117,6 +119,8 @@ def _instance_attribute(machine: Machine, owner: Instance, name: str, site: Loca
         return inheriting.inherited(machine, owner, name)
     found = _class_attribute(machine, owner.cls, name, owner, site)
     if isinstance(found, Unknown) and class_member(machine, owner.cls, name) is None:
+        if not owner.cls.external_bases:
+            machine.fails("AttributeError")
         owner.attributes[name] = found  # the same unknown value each time; a property is asked again
     return found
 
@@ -249,6 +253,8 @@ def _class_attribute(machine: Machine, cls: ClassValue, name: str, receiver: Val
             if told is not None:
                 return told[0]
         if receiver is cls:
+            if name == "__new__":
+                return Builtin(name, _new)
             if name == "__subclasses__":
                 return Builtin(name, lambda machine, args, keywords, site: _subclasses(machine, cls))
             if name == "__members__" and cls.kind == "enum":

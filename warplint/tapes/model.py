@@ -313,17 +313,6 @@ def remembered(function: FunctionValue) -> FunctionValue:
     return FunctionValue(function.definition, function.closure, function.defaults, {})
 
 
-def _namespace(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
-    """``types.SimpleNamespace(name=value, ...)``."""
-    made = Unknown("namespace")
-    for key, value in keywords.items():
-        if key not in ("*", "**"):
-            made.children[("attr", key)] = value
-            if isinstance(value, ArrayValue) and not value.storage.name:
-                value.storage.name = key
-    return made
-
-
 def _fields(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
     """``dataclasses.fields(dataclass or instance)``: of each field, its name."""
     from warplint.tapes.classes import fields_of
@@ -378,8 +367,16 @@ _HANDLERS: dict[str, Handler] = {
     "dataclasses.replace": functional.replaced,
     "warp.kernel": kernels_of.make,
     "warp.Kernel": kernels_of.construct,
-    "types.SimpleNamespace": _namespace,
-    "argparse.Namespace": _namespace,
+    "types.SimpleNamespace": services.namespace,
+    "argparse.Namespace": services.namespace,
+    "threading.local": services.namespace,
+    "contextvars.ContextVar": services.variable,
+    "queue.Queue": services.queue,
+    "queue.SimpleQueue": services.queue,
+    "functools.wraps": services.wrapping,
+    "functools.update_wrapper": services.same,
+    "dataclasses.asdict": functional.as_plain_dict,
+    "dataclasses.astuple": functional.as_plain_tuple,
     "collections.namedtuple": records.make_class,
     "typing.NamedTuple": records.make_class,
     "collections.deque": _deque,

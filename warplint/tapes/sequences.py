@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from warplint.ir.spans import Location
-from warplint.tapes import arrays, hostdata, members, operators, records
+from warplint.tapes import arrays, generators, hostdata, members, operators, records
+from warplint.tapes.frames import HostError
 from warplint.tapes.questions import ROUNDS
+from warplint.tapes.rounds import MAX_ROUNDS
 from warplint.tapes.values import (
     ArrayValue,
     BoundMethod,
@@ -16,6 +18,7 @@ from warplint.tapes.values import (
     DictValue,
     ExternalValue,
     FunctionValue,
+    GeneratorValue,
     Instance,
     ListValue,
     Method,
@@ -43,6 +46,8 @@ def get_item(machine: Machine, owner: Value, index: Value, site: Location) -> Va
     if isinstance(owner, DictValue):
         if is_key(index) and index in owner.entries:
             return owner.entries[index]
+        if owner.factory is None and not owner.open and is_key(index):
+            machine.fails("KeyError")
         if owner.factory is not None and not owner.open and is_key(index):
             made = owner.entries[index] = machine.call(owner.factory, (), {}, site)
             return made
@@ -133,6 +138,8 @@ def _sequence_item(machine: Machine, owner: ListValue | tuple[Value, ...] | Rang
         index = machine.questions.number(index)
     if isinstance(index, int) and not (is_open and index < 0) and -len(items) <= index < len(items):
         return items[index]
+    if isinstance(index, int) and not is_open:
+        machine.fails("IndexError")
     if isinstance(owner, ListValue) and isinstance(index, int):
         return _rest(owner).child(("item", index))
     return Unknown("element")
@@ -230,12 +237,17 @@ def elements(machine: Machine, value: Value) -> list[Value] | None:
         return list(value)
     if isinstance(value, RangeValue):
         return items_of(value)
+    if isinstance(value, GeneratorValue):
+        return elements(machine, generators.drained(machine, value))
     if isinstance(value, DictValue):
         return None if value.open else list(value.entries)
     if isinstance(value, str):
         return list(value)
     if isinstance(value, Instance):
         inside = records.items(value)
+        following = None if inside is not None else _following(machine, value)
+        if following is not None:
+            return list(_taken(machine, value, following))
         given = None if inside is not None else _iterated(machine, value)
         if given is None and value.contents is not None:
             given = value.contents
@@ -257,9 +269,13 @@ def guessed(value: Value) -> bool:
 
 def rounds(machine: Machine, value: Value) -> tuple[Iterable[Value], bool]:
     """What a loop over ``value`` binds in each round, and whether these rounds are all there are."""
+    if isinstance(value, Instance) and (following := _following(machine, value)) is not None:
+        return _taken(machine, value, following), False
     known = elements(machine, value)
     if known is not None:
         return known, True
+    if isinstance(value, GeneratorValue):
+        return rounds(machine, generators.drained(machine, value))
     if isinstance(value, ListValue):
         if value.endless:
             return value.items[:ROUNDS], False
@@ -289,10 +305,38 @@ def rounds(machine: Machine, value: Value) -> tuple[Iterable[Value], bool]:
             if sized is not None and getter is not None and isinstance(getter[1], FunctionValue):
                 site = value.cls.definition.node.name_span
                 place = Location(value.cls.definition.module.path, site)
+                size = machine.call(BoundMethod(sized[1], value), (), {}, place)  # type: ignore[arg-type]
+                count = size if isinstance(size, int) else ROUNDS
                 return [
-                    machine.call(BoundMethod(getter[1], value), (number,), {}, place) for number in range(ROUNDS)
-                ], False
+                    machine.call(BoundMethod(getter[1], value), (number,), {}, place) for number in range(count)
+                ], isinstance(size, int)
     return [Unknown("element") for _ in range(ROUNDS)], False
+
+
+def _following(machine: Machine, value: Instance) -> FunctionValue | None:
+    """The ``__next__`` of what a project class gives to a loop, if it gives itself."""
+    found = members.class_member(machine, value.cls, "__next__")
+    return found[1] if found is not None and isinstance(found[1], FunctionValue) else None
+
+
+def _taken(machine: Machine, value: Instance, following: FunctionValue) -> Iterator[Value]:
+    """What ``__next__`` of a project class gives, until it says that there is no more."""
+    definition = following.definition
+    place = Location(definition.module.path, definition.node.name_span)
+    _iterated(machine, value)
+    for _ in range(MAX_ROUNDS):
+        around = len(machine.handlers)
+        machine.handlers.append(_STOP)
+        try:
+            item = machine.call(BoundMethod(following, value), (), {}, place)
+        except HostError:
+            return
+        finally:
+            del machine.handlers[around:]
+        yield item
+
+
+_STOP = frozenset({"StopIteration"})
 
 
 def _iterated(machine: Machine, value: Instance) -> Value:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from warplint.ir import syntax as ir
 from warplint.ir.spans import Location
+from warplint.source.project import Definition
 from warplint.tapes import functional, sequences
 from warplint.tapes.values import (
+    ArrayValue,
     BoundMethod,
     Builtin,
+    ClassValue,
     DictValue,
     FunctionValue,
+    Instance,
     ListValue,
     ModuleValue,
     Partial,
@@ -58,10 +63,10 @@ def parser(machine: Machine, args: Args, keywords: Keywords, site: Location) -> 
         return None
 
     def parse(machine: Machine, args: Args, words: Keywords, place: Location) -> Value:
-        return _object("namespace", known)
+        return namespace(machine, args, known, place)
 
     def parse_known(machine: Machine, args: Args, words: Keywords, place: Location) -> Value:
-        return (_object("namespace", known), ListValue([], True))
+        return (namespace(machine, args, known, place), ListValue([], True))
 
     made = _object(
         "parser",
@@ -133,7 +138,72 @@ def gathered(machine: Machine, args: Args, keywords: Keywords, site: Location) -
     return ListValue(list(args), "*" in keywords)
 
 
-# --- types, sys ---
+# --- types, sys, queues ---
+
+
+def namespace(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
+    """``types.SimpleNamespace(name=value, ...)``: an object of a class without members."""
+    module = machine.project.module(site.path)
+    if module is None:
+        return Unknown("namespace")
+    node = ir.ClassDef(site.span, "SimpleNamespace", site.span, (), (), (), ())
+    outside: tuple[Value, ...] = (Unknown("members"),) if "**" in keywords else ()
+    made = Instance(ClassValue(Definition(module, node, ()), outside, None))
+    machine.instances.append(made)
+    for key, value in keywords.items():
+        if key not in ("*", "**"):
+            made.attributes[key] = value
+            if isinstance(value, ArrayValue) and not value.storage.name:
+                value.storage.name = key
+    return made
+
+
+def variable(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
+    """``contextvars.ContextVar(name, default=value)``."""
+    kept = [keywords["default"]] if "default" in keywords else []
+
+    def get(machine: Machine, args: Args, words: Keywords, place: Location) -> Value:
+        return kept[-1] if kept else args[0] if args else Unknown("variable")
+
+    def put(machine: Machine, args: Args, words: Keywords, place: Location) -> Value:
+        kept.append(args[0] if args else None)
+        return Unknown("token")
+
+    def reset(machine: Machine, args: Args, words: Keywords, place: Location) -> Value:
+        if kept:
+            kept.pop()
+        return None
+
+    return _object(
+        "variable", {"get": Builtin("get", get), "set": Builtin("set", put), "reset": Builtin("reset", reset)}
+    )
+
+
+def queue(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
+    """``queue.Queue()`` and its kin: first in, first out."""
+    held = ListValue([])
+
+    def put(machine: Machine, args: Args, words: Keywords, place: Location) -> Value:
+        held.items.append(args[0] if args else words.get("item"))
+        return None
+
+    def get(machine: Machine, args: Args, words: Keywords, place: Location) -> Value:
+        return held.items.pop(0) if held.items else Unknown("item")
+
+    def empty(machine: Machine, args: Args, words: Keywords, place: Location) -> Value:
+        return not held.items
+
+    def size(machine: Machine, args: Args, words: Keywords, place: Location) -> Value:
+        return len(held.items)
+
+    names: dict[str, Value] = {name: Builtin(name, put) for name in ("put", "put_nowait")}
+    names |= {name: Builtin(name, get) for name in ("get", "get_nowait")}
+    return _object("queue", names | {"empty": Builtin("empty", empty), "qsize": Builtin("qsize", size)})
+
+
+def wrapping(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
+    """``functools.wraps(function)``, which gives the wrapper back that it is called with."""
+    return Builtin("wraps", lambda machine, args, words, place: args[0] if args else Unknown("wraps"))
 
 
 def bound(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:

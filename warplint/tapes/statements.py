@@ -9,13 +9,24 @@ from typing import TYPE_CHECKING
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Location
 from warplint.source.project import Definition
-from warplint.tapes import contexts, expressions, hostdata, matching, operators, sequences, shrink, targets
+from warplint.tapes import (
+    contexts,
+    errors,
+    expressions,
+    generators,
+    hostdata,
+    matching,
+    operators,
+    sequences,
+    shrink,
+    targets,
+)
 from warplint.tapes.code import Makers, Step
 from warplint.tapes.frames import Frame, HostError, Return, Signal
 from warplint.tapes.memo import Memo
 from warplint.tapes.questions import ROUNDS
 from warplint.tapes.rounds import Rounds
-from warplint.tapes.values import DictValue, GeneratorContext, Instance, ListValue, Unknown, Value
+from warplint.tapes.values import DictValue, GeneratorContext, GeneratorValue, Instance, ListValue, Unknown, Value
 
 if TYPE_CHECKING:
     from warplint.tapes.machine import Machine
@@ -224,9 +235,12 @@ def _return(node: ir.Return, path: Path) -> Step:
 
 
 def _raise(node: ir.Raise, path: Path) -> Step:
+    names = errors.names_of(node.value)
+    name = next(iter(names)) if names is not None and len(names) == 1 else ""
+
     def run(machine: Machine, frame: Frame) -> Signal:
-        if machine.handlers:
-            raise HostError
+        if any(errors.may_catch(handled, name) for handled in machine.handlers):
+            raise HostError(name)
         # Nobody handles the error, so in a program that works it does not happen: a condition was taken wrongly.
         frame.raised = True
         return None
@@ -299,8 +313,36 @@ def _for(node: ir.For, path: Path) -> Step:
     iterable, target = expressions.make(node.iterable, path), targets.make(node.target, path)
     body, orelse = Block(node.body, path), Block(node.orelse, path)
 
+    def over_generator(machine: Machine, frame: Frame, generator: GeneratorValue) -> Signal:
+        """The body runs at each ``yield`` of a generator."""
+        limit = Rounds(machine)
+        number = 0
+        ended: Signal = None
+
+        def taken(item: Value) -> bool:
+            nonlocal number, ended
+            if limit.enough(number):
+                return False
+            number += 1
+            machine.tick()
+            target(machine, item, frame)
+            signal = body.run(machine, frame)
+            if signal is not None and signal != "continue":
+                ended = signal
+                return False
+            return True
+
+        generators.loop(machine, generator, taken)
+        limit.finish()
+        if ended is not None:
+            return None if ended == "break" else ended
+        return orelse.run(machine, frame)
+
     def run(machine: Machine, frame: Frame) -> Signal:
-        items, _ = sequences.rounds(machine, iterable(machine, frame))
+        over = iterable(machine, frame)
+        if over.__class__ is GeneratorValue and over.left is None and machine.may_enter(over.definition):
+            return over_generator(machine, frame, over)
+        items, _ = sequences.rounds(machine, over)
         limit = Rounds(machine)
         recorder = machine.recorder
         recorder.begin_loop()
@@ -319,8 +361,10 @@ def _for(node: ir.For, path: Path) -> Step:
                     break
                 if isinstance(signal, Return):
                     return signal
-        finally:
+        except HostError:
             recorder.restore(depth)
+            raise
+        finally:
             recorder.end_loop()
             limit.finish()
         return None if broken else orelse.run(machine, frame)
@@ -357,8 +401,10 @@ def _while(node: ir.While, path: Path) -> Step:
                     break
                 if isinstance(signal, Return):
                     return signal
-        finally:
+        except HostError:
             recorder.restore(depth)
+            raise
+        finally:
             recorder.end_loop()
             limit.finish()
         return None if broken else orelse.run(machine, frame)
@@ -419,29 +465,31 @@ def _in_generator(machine: Machine, manager: GeneratorContext, body: Callable[[V
 
 def _try(node: ir.Try, path: Path) -> Step:
     body, orelse, final = (Block(part, path) for part in (node.body, node.orelse, node.final))
-    # Which handler it would be, nobody knows: the first stands for all.
-    handler = Block(node.handlers[0].body, path) if node.handlers else None
-    error = node.handlers[0].name if node.handlers else None
+    # Which handler it would be is often not known: the first that may be it stands for all.
+    handlers = [(errors.names_of(part.type), part.name, Block(part.body, path)) for part in node.handlers]
+    handled = errors.of_statement(node)
 
     def run(machine: Machine, frame: Frame) -> Signal:
         depth = machine.recorder.depth
         signal: Signal = None
-        around = machine.handlers
-        machine.handlers += handler is not None
+        around = len(machine.handlers)
+        if handlers:
+            machine.handlers.append(handled)
         try:
             signal = body.run(machine, frame)
-            machine.handlers = around
+            del machine.handlers[around:]
             if signal is None:
                 signal = orelse.run(machine, frame)
-        except HostError:
-            machine.handlers = around
+        except HostError as raised:
+            del machine.handlers[around:]
             machine.recorder.restore(depth)
-            if handler is None:
+            found = next((part for part in handlers if errors.may_catch(part[0], raised.name)), None)
+            if found is None:
                 final.run(machine, frame)
                 raise
-            if error is not None:
-                machine.bind(error, Unknown("error"), frame)
-            signal = handler.run(machine, frame)
+            if found[1] is not None:
+                machine.bind(found[1], Unknown("error"), frame)
+            signal = found[2].run(machine, frame)
         ended = final.run(machine, frame)
         return signal if ended is None else ended
 

@@ -72,6 +72,9 @@ class Storage:
     explicit: bool = False
     retains: bool = False
     device: str = ""
+    #: How many of the calls in ``stack``, from the innermost, lie between the place that decides whether there is a
+    #: gradient and the allocation.
+    decided_above: int = 0
     values: tuple[float, ...] | None = None
 
     def __repr__(self) -> str:
@@ -327,6 +330,21 @@ class GeneratorContext:
 
 
 @dataclass(eq=False, slots=True, repr=False)
+class GeneratorValue:
+    """A called function that yields; ``left`` is what it still gives, None before anybody has taken anything.
+
+    ``most``: no more than so many are taken. ``first``: they are counted from there, as ``enumerate`` does it.
+    """
+
+    definition: Definition
+    frame: Frame
+    site: Location
+    left: ListValue | None = None
+    most: int | None = None
+    first: int | None = None
+
+
+@dataclass(eq=False, slots=True, repr=False)
 class RangeValue:
     """A ``range`` with known bounds; ``guessed`` when a bound is unknown and three rounds stand for it."""
 
@@ -371,6 +389,7 @@ Value = Union[
     CommandValue,
     ContextValue,
     GeneratorContext,
+    GeneratorValue,
     RangeValue,
 ]
 
