@@ -66,7 +66,10 @@ def _sizes(name: str, head: str, template: str) -> None:
         text = text.replace("ITEMS", ", ".join(f"'n{k}': {k}" for k in used))
         text = text.replace("ASSIGN", "\n".join(f"_k{k} = {k}" for k in used))
         text = text.replace("ARGS", "\n".join(f"_parser.add_argument('--n{k}', type=int, default={k})" for k in used))
-        text = text.replace("FLAGS", "\n".join(f"_parser.add_argument('-n{k}', '--number-{k}', type=int, default={k}, help='n')" for k in used))
+        text = text.replace(
+            "FLAGS",
+            "\n".join(f"_parser.add_argument('-n{k}', '--number-{k}', type=int, default={k}, help='n')" for k in used),
+        )
         text = text.replace("MEMBERS", "\n".join(f"    n{k} = {k}" for k in used))
         return with_head(made, text) if text else made
 
@@ -76,19 +79,51 @@ def _sizes(name: str, head: str, template: str) -> None:
 _sizes("sizes_module_constant", "ASSIGN\n", "_kN")
 _sizes("sizes_dict", "_CONFIG = {ITEMS}\n", "_CONFIG['nN']")
 _sizes("sizes_dict_get", "_CONFIG = dict(PAIRS)\n", "_CONFIG.get('nN', N)")
-_sizes("sizes_dataclass", "from dataclasses import dataclass\n\n@dataclass\nclass _Config:\nFIELDS\n\n_config = _Config()\n", "_config.nN")
-_sizes("sizes_frozen_dataclass", "from dataclasses import dataclass\n\n@dataclass(frozen=True)\nclass _Config:\nFIELDS\n\n_config = _Config(**{ITEMS})\n", "_config.nN")
-_sizes("sizes_replaced", "import dataclasses\n\n@dataclasses.dataclass\nclass _Config:\nFIELDS\n\n_config = dataclasses.replace(_Config(), **{})\n", "_config.nN")
+_sizes(
+    "sizes_dataclass",
+    "from dataclasses import dataclass\n\n@dataclass\nclass _Config:\nFIELDS\n\n_config = _Config()\n",
+    "_config.nN",
+)
+_sizes(
+    "sizes_frozen_dataclass",
+    "from dataclasses import dataclass\n\n@dataclass(frozen=True)\nclass _Config:\nFIELDS\n\n_config = _Config(**{ITEMS})\n",
+    "_config.nN",
+)
+_sizes(
+    "sizes_replaced",
+    "import dataclasses\n\n@dataclasses.dataclass\nclass _Config:\nFIELDS\n\n_config = dataclasses.replace(_Config(), **{})\n",
+    "_config.nN",
+)
 _sizes("sizes_namespace", "from types import SimpleNamespace\n_config = SimpleNamespace(PAIRS)\n", "_config.nN")
 _sizes("sizes_class", "class _Config:\nFIELDS\n", "_Config.nN")
 _sizes("sizes_namedtuple", "from typing import NamedTuple\n\nclass _Config(NamedTuple):\nFIELDS\n", "_Config().nN")
 _sizes("sizes_int_enum", "import enum\n\nclass _Config(enum.IntEnum):\nMEMBERS\n", "_Config.nN")
 _sizes("sizes_enum_value", "import enum\n\nclass _Config(enum.Enum):\nMEMBERS\n", "_Config.nN.value")
-_sizes("sizes_argparse", "import argparse\n_parser = argparse.ArgumentParser()\nARGS\n_args = _parser.parse_args([])\n", "_args.nN")
-_sizes("sizes_argparse_vars", "import argparse\n_parser = argparse.ArgumentParser()\nARGS\n_args = vars(_parser.parse_args([]))\n", "_args['nN']")
-_sizes("sizes_argparse_known", "import argparse\n_parser = argparse.ArgumentParser()\nFLAGS\n_args, _rest = _parser.parse_known_args([])\n", "_args.number_N")
-_sizes("sizes_argparse_defaults", "import argparse\n_parser = argparse.ArgumentParser()\n_parser.set_defaults(PAIRS)\n_args = _parser.parse_args([])\n", "_args.nN")
-_sizes("sizes_argparse_function", "import argparse\n\ndef _read(argv=()):\n    _parser = argparse.ArgumentParser()\n    for name, value in {ITEMS}.items():\n        _parser.add_argument(f'--{name}', type=int, default=value)\n    return _parser.parse_args(list(argv))\n\n_args = _read()\n", "_args.nN")
+_sizes(
+    "sizes_argparse",
+    "import argparse\n_parser = argparse.ArgumentParser()\nARGS\n_args = _parser.parse_args([])\n",
+    "_args.nN",
+)
+_sizes(
+    "sizes_argparse_vars",
+    "import argparse\n_parser = argparse.ArgumentParser()\nARGS\n_args = vars(_parser.parse_args([]))\n",
+    "_args['nN']",
+)
+_sizes(
+    "sizes_argparse_known",
+    "import argparse\n_parser = argparse.ArgumentParser()\nFLAGS\n_args, _rest = _parser.parse_known_args([])\n",
+    "_args.number_N",
+)
+_sizes(
+    "sizes_argparse_defaults",
+    "import argparse\n_parser = argparse.ArgumentParser()\n_parser.set_defaults(PAIRS)\n_args = _parser.parse_args([])\n",
+    "_args.nN",
+)
+_sizes(
+    "sizes_argparse_function",
+    "import argparse\n\ndef _read(argv=()):\n    _parser = argparse.ArgumentParser()\n    for name, value in {ITEMS}.items():\n        _parser.add_argument(f'--{name}', type=int, default=value)\n    return _parser.parse_args(list(argv))\n\n_args = _read()\n",
+    "_args.nN",
+)
 _sizes("sizes_environment", "import os\n", "int(os.environ.get('_not_set', 'N'))")
 _sizes("sizes_product", "import numpy as _np\n", "int(_np.prod((N, 1)))")
 _sizes("sizes_math_product", "import math\n", "math.prod([N, 1])")
@@ -112,7 +147,11 @@ _sizes("sizes_shift", "", "((N << 1) >> 1)")
 _sizes("sizes_lambda", "", "(lambda: N)()")
 _sizes("sizes_walrus", "", "(_n := N)")
 _sizes("sizes_warp_constant", "import warp as _wp\n", "int(_wp.constant(N))")
-_sizes("sizes_property", "class _Config:\n    def __getattr__(self, name):\n        return int(name[1:])\n\n_config = _Config()\n", "_config.nN")
+_sizes(
+    "sizes_property",
+    "class _Config:\n    def __getattr__(self, name):\n        return int(name[1:])\n\n_config = _Config()\n",
+    "_config.nN",
+)
 _sizes("sizes_conditional", "", "(N if True else 0)")
 _sizes("sizes_or", "", "(None or N)")
 _sizes("sizes_index", "", "(N, 0)[0]")
@@ -129,8 +168,10 @@ def _flags(name: str, head: str, template: str) -> None:
             args = []
             found = False
             for arg in call.args:
-                if arg.keyword is not None and arg.keyword.value == "requires_grad" and m.matches(
-                    arg.value, m.OneOf(m.Name("True"), m.Name("False"))
+                if (
+                    arg.keyword is not None
+                    and arg.keyword.value == "requires_grad"
+                    and m.matches(arg.value, m.OneOf(m.Name("True"), m.Name("False")))
                 ):
                     found = True
                     arg = arg.with_changes(value=expr(template, FLAG=arg.value))
@@ -149,7 +190,11 @@ _flags("flag_int", "", "bool(int(FLAG))")
 _flags("flag_dict", "_OPTIONS = {True: True, False: False}\n", "_OPTIONS[FLAG]")
 _flags("flag_class", "class _Options:\n    grads = {True: True, False: False}\n", "_Options.grads[FLAG]")
 _flags("flag_function", "def _wants(flag):\n    return flag\n", "_wants(FLAG)")
-_flags("flag_default", "def _wants(flag, default=True):\n    if flag is None:\n        return default\n    return flag\n", "_wants(FLAG)")
+_flags(
+    "flag_default",
+    "def _wants(flag, default=True):\n    if flag is None:\n        return default\n    return flag\n",
+    "_wants(FLAG)",
+)
 _flags("flag_compare", "", "(FLAG == True)")
 _flags("flag_and", "", "(FLAG and True)")
 _flags("flag_in", "", "(FLAG in (True,))")
@@ -191,12 +236,20 @@ _options("allocation_options_call", "", "FUNCTION(PLAIN, **dict(PAIRS))")
 _options("allocation_options_merged", "", "FUNCTION(PLAIN, **({} | {ITEMS}))")
 _options("allocation_options_star", "", "FUNCTION(*(PLAIN,), **{**{}, **{ITEMS}})")
 _options("allocation_partial", "import functools\n", "functools.partial(FUNCTION, PAIRS)(PLAIN)")
-_options("allocation_helper", "def _new(make, *args, **kwargs):\n    return make(*args, **kwargs)  # moved\n", "_new(FUNCTION, PLAIN, PAIRS)")
+_options(
+    "allocation_helper",
+    "def _new(make, *args, **kwargs):\n    return make(*args, **kwargs)  # moved\n",
+    "_new(FUNCTION, PLAIN, PAIRS)",
+)
 _options("allocation_lambda", "", "(lambda make: make(PLAIN, PAIRS))(FUNCTION)")
 _options("allocation_getattr", "import warp as _wp\n", "getattr(_wp, 'FUNCTION'.rpartition('.')[2])(PLAIN, PAIRS)")
 _options("allocation_factory_class", "class _Factory:\n    def __init__(self, **options):\n        self.options = options\n\n    def __call__(self, make, *args):\n        return make(*args, **self.options)  # moved\n",
          "_Factory(PAIRS)(FUNCTION, PLAIN)")  # fmt: skip
-_options("allocation_filtered_options", "", "FUNCTION(PLAIN, **{key: value for key, value in dict(PAIRS).items() if value is not None})")
+_options(
+    "allocation_filtered_options",
+    "",
+    "FUNCTION(PLAIN, **{key: value for key, value in dict(PAIRS).items() if value is not None})",
+)
 _options("allocation_popped_options", "def _new(make, *args, options):\n    options = dict(options)\n    flag = options.pop('requires_grad', False)\n    return make(*args, requires_grad=flag, **options)  # moved\n",
          "_new(FUNCTION, PLAIN, options={ITEMS})")  # fmt: skip
 _options("allocation_flag_later", "def _new(make, *args, options):\n    options = dict(options)\n    flag = options.pop('requires_grad', None)\n    made = make(*args, **options)  # moved\n    if flag:\n        made.requires_grad = flag\n    return made\n",

@@ -90,7 +90,12 @@ _holding("locals_in_namespace", "from types import SimpleNamespace as _Names\n",
 _holding("locals_in_object", "class _Names:\n    pass\n", "_s = _Names()", "_s.{name}")
 _holding("locals_in_dict", "", "_s = {}", "_s['{name}']")
 _holding("locals_in_default_dict", "from collections import defaultdict\n", "_s = defaultdict(list)", "_s['{name}']")
-_holding("locals_in_dataclass", "from dataclasses import dataclass\n\n@dataclass\nclass _Names:\nFIELDS\n", "_s = _Names()", "_s.{name}")
+_holding(
+    "locals_in_dataclass",
+    "from dataclasses import dataclass\n\n@dataclass\nclass _Names:\nFIELDS\n",
+    "_s = _Names()",
+    "_s.{name}",
+)
 _holding("locals_in_slots", "class _Names:\n    __slots__ = SLOTS\n", "_s = _Names()", "_s.{name}")
 _holding("locals_in_nested_object", "class _Names:\n    def __init__(self):\n        self.part = type('Part', (), {})()\n",
          "_s = _Names()", "_s.part.{name}")  # fmt: skip
@@ -110,7 +115,12 @@ _holding("locals_in_item_protocol",
 _holding("locals_in_attribute_dict",
          "class _Names(dict):\n    __getattr__ = dict.__getitem__\n    __setattr__ = dict.__setitem__\n",
          "_s = _Names()", "_s.{name}")  # fmt: skip
-_holding("locals_in_user_dict", "from collections import UserDict\n\nclass _Names(UserDict):\n    pass\n", "_s = _Names()", "_s['{name}']")
+_holding(
+    "locals_in_user_dict",
+    "from collections import UserDict\n\nclass _Names(UserDict):\n    pass\n",
+    "_s = _Names()",
+    "_s['{name}']",
+)
 _holding("locals_in_properties_by_descriptor",
          "class _Field:\n    def __set_name__(self, owner, name):\n        self.key = '_' + name\n\n"
          "    def __get__(self, owner, cls=None):\n        return self if owner is None else getattr(owner, self.key)\n\n"
@@ -204,10 +214,11 @@ def _targets(node: cst.CSTNode) -> set[str]:
 
 def _is_allocation(statement: cst.BaseStatement) -> str | None:
     small = only(statement)
-    if isinstance(small, cst.Assign) and len(small.targets) == 1 and isinstance(small.targets[0].target, cst.Name):
-        if isinstance(small.value, cst.Call) and code(small.value.func).startswith(("wp.", "warp.")):
-            return small.targets[0].target.value
-    return None
+    if not isinstance(small, cst.Assign) or len(small.targets) != 1 or not isinstance(small.value, cst.Call):
+        return None
+    target = small.targets[0].target
+    makes = code(small.value.func).startswith(("wp.", "warp."))
+    return target.value if makes and isinstance(target, cst.Name) else None
 
 
 def _packing(name: str, head: str, make: str, reference: str) -> None:
@@ -257,10 +268,30 @@ def _all_targets(statement: cst.CSTNode) -> set[str]:
     return found
 
 
-_packing("packed_in_namedtuple", "from typing import Any, NamedTuple\n\nclass KIND(NamedTuple):\nFIELDS\n", "_p = KIND(PAIRS)", "_p.{n}")
-_packing("packed_in_collections_namedtuple", "from collections import namedtuple\n\nKIND = namedtuple('KIND', 'NAMES')\n", "_p = KIND(PLAIN)", "_p.{n}")
-_packing("packed_in_namedtuple_by_index", "from collections import namedtuple\n\nKIND = namedtuple('KIND', 'NAMES')\n", "_p = KIND(PLAIN)", "_p[{i}]")
-_packing("packed_in_frozen_dataclass", "from dataclasses import dataclass\n\n@dataclass(frozen=True, slots=True)\nclass KIND:\nFIELDS\n", "_p = KIND(PAIRS)", "_p.{n}")
+_packing(
+    "packed_in_namedtuple",
+    "from typing import Any, NamedTuple\n\nclass KIND(NamedTuple):\nFIELDS\n",
+    "_p = KIND(PAIRS)",
+    "_p.{n}",
+)
+_packing(
+    "packed_in_collections_namedtuple",
+    "from collections import namedtuple\n\nKIND = namedtuple('KIND', 'NAMES')\n",
+    "_p = KIND(PLAIN)",
+    "_p.{n}",
+)
+_packing(
+    "packed_in_namedtuple_by_index",
+    "from collections import namedtuple\n\nKIND = namedtuple('KIND', 'NAMES')\n",
+    "_p = KIND(PLAIN)",
+    "_p[{i}]",
+)
+_packing(
+    "packed_in_frozen_dataclass",
+    "from dataclasses import dataclass\n\n@dataclass(frozen=True, slots=True)\nclass KIND:\nFIELDS\n",
+    "_p = KIND(PAIRS)",
+    "_p.{n}",
+)
 _packing("packed_and_replaced", "import dataclasses\n\n@dataclasses.dataclass\nclass KIND:\nFIELDS\n",
          "_p = dataclasses.replace(KIND(PAIRS))", "_p.{n}")  # fmt: skip
 _packing("packed_and_copied", "import copy\n\nclass KIND:\n    def __init__(self, **parts):\n        self.__dict__.update(parts)\n",
@@ -271,10 +302,17 @@ _packing("packed_in_list", "", "_p = [PLAIN]", "_p[{i}]")
 _packing("packed_in_tuple", "", "_p = (PLAIN,)", "_p[{i}]")
 _packing("packed_in_dict", "", "_p = {ITEMS}", "_p['{n}']")
 _packing("packed_in_ordered_dict", "from collections import OrderedDict\n", "_p = OrderedDict(PAIRS)", "_p['{n}']")
-_packing("packed_in_mapping_proxy", "from types import MappingProxyType\n", "_p = MappingProxyType({ITEMS})", "_p['{n}']")
+_packing(
+    "packed_in_mapping_proxy", "from types import MappingProxyType\n", "_p = MappingProxyType({ITEMS})", "_p['{n}']"
+)
 _packing("packed_in_chain_map", "from collections import ChainMap\n", "_p = ChainMap({}, {ITEMS})", "_p['{n}']")
 _packing("packed_dict_of_comprehension", "", "_p = {key: value for key, value in dict(PAIRS).items()}", "_p['{n}']")
-_packing("packed_in_typed_dict", "from typing import TypedDict\n\nclass KIND(TypedDict, total=False):\nFIELDS\n", "_p = KIND(PAIRS)", "_p['{n}']")
+_packing(
+    "packed_in_typed_dict",
+    "from typing import TypedDict\n\nclass KIND(TypedDict, total=False):\nFIELDS\n",
+    "_p = KIND(PAIRS)",
+    "_p['{n}']",
+)
 _packing("packed_in_generic", "from typing import Any, Generic, TypeVar\n\nT = TypeVar('T')\n\nclass KIND(Generic[T]):\n    def __init__(self, parts: T):\n        self.parts = parts\n",
          "_p = KIND({ITEMS})", "_p.parts['{n}']")  # fmt: skip
 _packing("packed_with_delegation", "class _Inner:\n    def __init__(self, parts):\n        self.__dict__.update(parts)\n\n"
@@ -291,7 +329,12 @@ _packing("packed_in_weak_registry", "_REGISTRY = {}\n\ndef _keep(**parts):\n    
          "_p = _keep(PAIRS)", "_p['{n}']")  # fmt: skip
 _packing("packed_in_pydantic_like", "class KIND:\n    def __init__(self, **data):\n        for name in self.__annotations__:\n            self.__dict__[name] = data[name]\n\nFIELDS\n",
          "_p = KIND(PAIRS)", "_p.{n}")  # fmt: skip
-_packing("packed_in_attribute_dict", "class KIND(dict):\n    def __getattr__(self, name):\n        return self[name]\n", "_p = KIND(PAIRS)", "_p.{n}")
+_packing(
+    "packed_in_attribute_dict",
+    "class KIND(dict):\n    def __getattr__(self, name):\n        return self[name]\n",
+    "_p = KIND(PAIRS)",
+    "_p.{n}",
+)
 _packing("packed_by_from_dict", "from dataclasses import dataclass\n\n@dataclass\nclass KIND:\nFIELDS\n\n    @classmethod\n    def from_dict(cls, given):\n        return cls(**given)\n",
          "_p = KIND.from_dict({ITEMS})", "_p.{n}")  # fmt: skip
 
@@ -356,7 +399,9 @@ class _Seq:
     def __len__(self):
         return len(self._items)
 """, "_Seq(LIST)")  # fmt: skip
-_listing("list_in_subclass", "class _Seq(list):\n    @property\n    def last(self):\n        return self[-1]\n", "_Seq(LIST)")
+_listing(
+    "list_in_subclass", "class _Seq(list):\n    @property\n    def last(self):\n        return self[-1]\n", "_Seq(LIST)"
+)
 _listing("list_in_user_list", "from collections import UserList\n", "UserList(LIST)")
 _listing("list_in_mutable_sequence", """
 from collections.abc import MutableSequence
@@ -389,10 +434,22 @@ _listing("list_chained", "import itertools\n", "list(itertools.chain(LIST, ()))"
 _listing("list_of_accumulated", "", "sum([[item] for item in LIST], [])")
 _listing("list_by_enumerate", "", "[item for place, item in enumerate(LIST)]")
 _listing("list_by_dict_values", "", "list({place: item for place, item in enumerate(LIST)}.values())")
-_listing("list_by_zip", "", "[item for item, _ in zip(LIST, __import__('itertools').repeat(None))]".replace("__import__('itertools').repeat(None)", "iter(int, 1)"))
-_listing("list_by_generator_function", "def _each(items):\n    for item in items:\n        yield item\n", "list(_each(LIST))")
+_listing(
+    "list_by_zip",
+    "",
+    "[item for item, _ in zip(LIST, __import__('itertools').repeat(None))]".replace(
+        "__import__('itertools').repeat(None)", "iter(int, 1)"
+    ),
+)
+_listing(
+    "list_by_generator_function", "def _each(items):\n    for item in items:\n        yield item\n", "list(_each(LIST))"
+)
 _listing("list_by_yield_from", "def _each(items):\n    yield from items\n", "[*_each(LIST)]")
-_listing("list_by_recursion", "def _all(items):\n    return [] if not items else [items[0], *_all(items[1:])]\n", "_all(LIST)")
+_listing(
+    "list_by_recursion",
+    "def _all(items):\n    return [] if not items else [items[0], *_all(items[1:])]\n",
+    "_all(LIST)",
+)
 _listing("list_filtered", "", "list(filter(lambda item: item is not None, LIST))")
 _listing("list_reduced", "import functools\n", "functools.reduce(lambda made, item: made + [item], LIST, [])")
 

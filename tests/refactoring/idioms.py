@@ -70,7 +70,11 @@ _arrays("arrays_walrus", "", "(_made := [ITEMS])")
 _arrays("arrays_conditional", "", "([ITEMS] if True else [])")
 _arrays("arrays_or", "", "([] or [ITEMS])")
 _arrays("arrays_copy", "", "[ITEMS].copy()")
-_arrays("arrays_append", "class _List:\n    def __init__(self):\n        self.items = []\n\n    def add(self, *items):\n        for item in items:\n            self.items.append(item)\n        return self\n", "_List().add(ITEMS).items")
+_arrays(
+    "arrays_append",
+    "class _List:\n    def __init__(self):\n        self.items = []\n\n    def add(self, *items):\n        for item in items:\n            self.items.append(item)\n        return self\n",
+    "_List().add(ITEMS).items",
+)
 _arrays("arrays_sorted", "", "[a for _, a in sorted(enumerate((ITEMS,)), key=lambda pair: pair[0])]")
 _arrays("arrays_unpacked_dict", "", "[*{str(k): a for k, a in enumerate((ITEMS,))}.values()]")
 
@@ -101,7 +105,9 @@ _attribute_values("attribute_by_dict", "", "self.__dict__['ATTR'] = VALUE")
 _attribute_values("attribute_by_update", "", "self.__dict__.update(ATTR=VALUE)")
 _attribute_values("attribute_by_vars", "", "vars(self)['ATTR'] = VALUE")
 _attribute_values("attribute_by_object", "", "object.__setattr__(self, 'ATTR', VALUE)")
-_attribute_values("attribute_by_loop", "", "for _name, _value in {'ATTR': VALUE}.items():\n    setattr(self, _name, _value)")
+_attribute_values(
+    "attribute_by_loop", "", "for _name, _value in {'ATTR': VALUE}.items():\n    setattr(self, _name, _value)"
+)
 _attribute_values("attribute_annotated", "", "self.ATTR: object = VALUE")
 _attribute_values("attribute_twice", "", "self.ATTR = _same = VALUE")
 _attribute_values("attribute_starred", "", "self.ATTR, *_rest = [VALUE, None]")
@@ -183,7 +189,9 @@ def _properties(module: cst.Module, each: str, once: str = "") -> cst.Module | N
             )
             if names:
                 changed = True
-                text = "\n".join(each.replace("{n}", n) for n in names) + once.replace("ALL", ", ".join(map(repr, names)))
+                text = "\n".join(each.replace("{n}", n) for n in names) + once.replace(
+                    "ALL", ", ".join(map(repr, names))
+                )
                 holder = cst.parse_module(f"class _X:\n{text}").body[0]
                 statement = with_body(statement, [*(body_of(statement) or []), *(body_of(holder) or [])])
         body.append(statement)
@@ -205,7 +213,9 @@ def _constructed(name: str, head: str, template: str) -> None:
             if "isinstance(" in text:
                 return None
             args = ", ".join(code(a).rstrip().rstrip(",") for a in call.args)
-            filled = template.replace("CLASS", call.func.value).replace("ARGS", args).replace("(, ", "(").replace(", )", ")")
+            filled = (
+                template.replace("CLASS", call.func.value).replace("ARGS", args).replace("(, ", "(").replace(", )", ")")
+            )
             return expr(filled, MADE=call)
 
         made = expressions(module, of_call)
@@ -217,7 +227,9 @@ def _constructed(name: str, head: str, template: str) -> None:
 _constructed("made_by_lambda", "", "(lambda: MADE)()")
 _constructed("made_by_partial", "import functools\n", "functools.partial(CLASS, ARGS)()")
 _constructed("made_by_global_name", "", "globals()['CLASS'](ARGS)")
-_constructed("made_by_helper", "def _make(cls, *args, **kwargs):\n    return cls(*args, **kwargs)\n", "_make(CLASS, ARGS)")
+_constructed(
+    "made_by_helper", "def _make(cls, *args, **kwargs):\n    return cls(*args, **kwargs)\n", "_make(CLASS, ARGS)"
+)
 _constructed("made_by_table", "def _lookup(name):\n    return globals()[name]\n", "_lookup('CLASS')(ARGS)")
 _constructed("made_and_copied", "import copy\n", "copy.copy(MADE)")
 _constructed("made_behind_proxy", """
@@ -252,12 +264,22 @@ class _Proxy:
     def __len__(self):
         return len(self._inner)
 """, "_Proxy(MADE)")  # fmt: skip
-_constructed("made_by_new", "def _build(cls, *args, **kwargs):\n    made = cls.__new__(cls)\n    made.__init__(*args, **kwargs)\n    return made\n", "_build(CLASS, ARGS)")
+_constructed(
+    "made_by_new",
+    "def _build(cls, *args, **kwargs):\n    made = cls.__new__(cls)\n    made.__init__(*args, **kwargs)\n    return made\n",
+    "_build(CLASS, ARGS)",
+)
 _constructed("made_in_list", "", "[MADE][0]")
 _constructed("made_from_generator", "", "next(iter([MADE]))")
 _constructed("made_by_dynamic_subclass", "", "type('_Sub', (CLASS,), {})(ARGS)")
-_constructed("made_by_local_subclass", "def _sub(cls):\n    class Sub(cls):\n        pass\n    return Sub\n", "_sub(CLASS)(ARGS)")
-_constructed("made_by_cache", "_CACHE = {}\n\ndef _cached(key, make):\n    _CACHE[key] = make()\n    return _CACHE[key]\n", "_cached('CLASS', lambda: MADE)")
+_constructed(
+    "made_by_local_subclass", "def _sub(cls):\n    class Sub(cls):\n        pass\n    return Sub\n", "_sub(CLASS)(ARGS)"
+)
+_constructed(
+    "made_by_cache",
+    "_CACHE = {}\n\ndef _cached(key, make):\n    _CACHE[key] = make()\n    return _CACHE[key]\n",
+    "_cached('CLASS', lambda: MADE)",
+)
 
 
 def _called(name: str, head: str, template: str) -> None:
@@ -297,8 +319,16 @@ _called("method_caller", "import operator\n", "operator.methodcaller('METHOD', A
 _called("method_of_type", "", "type(OWNER).METHOD(OWNER, ARGS)")
 _called("method_of_class", "", "OWNER.__class__.METHOD(OWNER, ARGS)")
 _called("method_in_dict", "", "{'go': OWNER.METHOD}['go'](ARGS)")
-_called("method_helper", "def _invoke(function, *args, **kwargs):\n    return function(*args, **kwargs)\n", "_invoke(OWNER.METHOD, ARGS)")
-_called("method_by_name_helper", "def _invoke(owner, name, *args, **kwargs):\n    return getattr(owner, name)(*args, **kwargs)\n", "_invoke(OWNER, 'METHOD', ARGS)")
+_called(
+    "method_helper",
+    "def _invoke(function, *args, **kwargs):\n    return function(*args, **kwargs)\n",
+    "_invoke(OWNER.METHOD, ARGS)",
+)
+_called(
+    "method_by_name_helper",
+    "def _invoke(owner, name, *args, **kwargs):\n    return getattr(owner, name)(*args, **kwargs)\n",
+    "_invoke(OWNER, 'METHOD', ARGS)",
+)
 
 
 def _assigned(name: str, head: str, template: str) -> None:
@@ -343,7 +373,11 @@ _assigned("bound_by_or", "", "NAME = None\nif NAME is None:\n    NAME = VALUE")
 _assigned("bound_by_lambda", "", "NAME = (lambda: VALUE)()")
 _assigned("bound_by_for", "", "for NAME in [VALUE]:\n    pass")
 _assigned("bound_by_with", "import contextlib\n", "with contextlib.nullcontext(VALUE) as NAME:\n    pass")
-_assigned("bound_by_manager", "import contextlib\n\n@contextlib.contextmanager\ndef _given(value):\n    yield value\n", "with _given(VALUE) as NAME:\n    pass")
+_assigned(
+    "bound_by_manager",
+    "import contextlib\n\n@contextlib.contextmanager\ndef _given(value):\n    yield value\n",
+    "with _given(VALUE) as NAME:\n    pass",
+)
 _assigned("bound_by_match", "", "_value = VALUE\nmatch _value:\n    case NAME:\n        pass")
 _assigned("bound_by_try", "", "try:\n    NAME = VALUE\nexcept KeyError:\n    raise")
 _assigned("bound_by_try_else", "", "try:\n    _made = VALUE\nexcept KeyError:\n    raise\nelse:\n    NAME = _made")
@@ -352,8 +386,16 @@ _assigned("bound_by_next", "", "NAME = next(iter([VALUE]))")
 _assigned("bound_by_generator", "def _one(value):\n    yield value\n", "NAME = next(_one(VALUE))")
 _assigned("bound_by_annotation", "", "NAME: object = VALUE")
 _assigned("bound_by_dict_pop", "", "NAME = {'made': VALUE}.pop('made')")
-_assigned("bound_by_future", "class _Later:\n    def __init__(self, make):\n        self.make = make\n\n    def result(self):\n        return self.make()\n", "NAME = _Later(lambda: VALUE).result()")
-_assigned("bound_by_class", "class _Box:\n    def __init__(self, value):\n        self.value = value\n", "NAME = _Box(VALUE).value")
+_assigned(
+    "bound_by_future",
+    "class _Later:\n    def __init__(self, make):\n        self.make = make\n\n    def result(self):\n        return self.make()\n",
+    "NAME = _Later(lambda: VALUE).result()",
+)
+_assigned(
+    "bound_by_class",
+    "class _Box:\n    def __init__(self, value):\n        self.value = value\n",
+    "NAME = _Box(VALUE).value",
+)
 _assigned("bound_by_tuple_index", "", "NAME = (VALUE, None)[0]")
 _assigned("bound_by_max_item", "", "NAME = [item for item in (VALUE,)][-1]")
 
@@ -400,7 +442,9 @@ def ifs_as_match(module: cst.Module, random: Random) -> cst.Module | None:
             if m.findall(updated.test, m.NamedExpr()):
                 return updated
             self.changed = True
-            made = block("match bool(TEST):\n    case True:\n        pass\n    case _:\n        pass", TEST=updated.test)[0]
+            made = block(
+                "match bool(TEST):\n    case True:\n        pass\n    case _:\n        pass", TEST=updated.test
+            )[0]
             first, second = made.cases  # type: ignore[attr-defined]
             first = with_body(first, body_of(updated) or [])
             if updated.orelse is not None:

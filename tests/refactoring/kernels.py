@@ -42,9 +42,7 @@ def _with_kernels(module: cst.Module, change) -> tuple[cst.Module, list[str]] | 
         kernel = launch_parts(call).get("kernel")
         if not isinstance(kernel, cst.Name) or kernel.value not in places:
             return None
-        args = [
-            arg.with_changes(value=places[kernel.value]) if arg.value is kernel else arg for arg in call.args
-        ]
+        args = [arg.with_changes(value=places[kernel.value]) if arg.value is kernel else arg for arg in call.args]
         return call.with_changes(args=args)
 
     made = expressions(module, of_call)
@@ -92,21 +90,35 @@ _kept("kernels_in_dict_by_key", "", "_KERNELS = {k.key: k for k in (PLAIN,)}\n",
 _kept("kernels_in_dict_of_zip", "", "_KERNELS = dict(zip((TEXTS,), (PLAIN,)))\n", "_KERNELS['{n}']")
 _kept("kernels_in_nested_dict", "", "_KERNELS = {'cpu': {ITEMS}}\n", "_KERNELS['cpu']['{n}']")
 _kept("kernels_in_list", "", "_KERNELS = [PLAIN]\n", "_KERNELS[{i}]")
-_kept("kernels_in_namespace", "from types import SimpleNamespace\n", "_KERNELS = SimpleNamespace(PAIRS)\n", "_KERNELS.{n}")
-_kept("kernels_in_mapping_proxy", "from types import MappingProxyType\n", "_KERNELS = MappingProxyType({ITEMS})\n", "_KERNELS['{n}']")
+_kept(
+    "kernels_in_namespace", "from types import SimpleNamespace\n", "_KERNELS = SimpleNamespace(PAIRS)\n", "_KERNELS.{n}"
+)
+_kept(
+    "kernels_in_mapping_proxy",
+    "from types import MappingProxyType\n",
+    "_KERNELS = MappingProxyType({ITEMS})\n",
+    "_KERNELS['{n}']",
+)
 _kept("kernels_in_class", "", "class _Kernels:\nMEMBERS\n", "_Kernels.{n}")
 _kept("kernels_in_instance", "", "class _Kernels:\nMEMBERS\n", "_Kernels().{n}")
 _kept("kernels_in_base_class", "", "class _Base:\nMEMBERS\n\n\nclass _Kernels(_Base):\n    pass\n", "_Kernels.{n}")
 _kept("kernels_in_enum", "import enum\n", "class _Kernels(enum.Enum):\nTUPLES\n", "_Kernels.{n}.value[0]")
 _kept("kernels_in_enum_by_name", "import enum\n", "class _Kernels(enum.Enum):\nTUPLES\n", "_Kernels['{n}'].value[0]")
-_kept("kernels_in_enum_members", "import enum\n", "class _Kernels(enum.Enum):\nTUPLES\n", "_Kernels.__members__['{n}'].value[0]")
+_kept(
+    "kernels_in_enum_members",
+    "import enum\n",
+    "class _Kernels(enum.Enum):\nTUPLES\n",
+    "_Kernels.__members__['{n}'].value[0]",
+)
 _kept("kernels_by_getattr", "", "class _Kernels:\nMEMBERS\n", "getattr(_Kernels, f\"{'{n}'}\")")
 _kept("kernels_by_global_name", "", "", "globals()['{n}']")
 _kept("kernels_by_module_getattr", "import sys\n", "", "getattr(sys.modules[__name__], '{n}')")
 _kept("kernels_by_vars", "", "class _Kernels:\nMEMBERS\n", "vars(_Kernels)['{n}']")
 _kept("kernels_by_next", "", "_KERNELS = (PLAIN,)\n", "next(k for k in _KERNELS if k.key == '{n}')")
 _kept("kernels_by_filter", "", "_KERNELS = (PLAIN,)\n", "[k for k in _KERNELS if k.key == '{n}'][0]")
-_kept("kernels_by_attrgetter", "import operator\n", "class _Kernels:\nMEMBERS\n", "operator.attrgetter('{n}')(_Kernels)")
+_kept(
+    "kernels_by_attrgetter", "import operator\n", "class _Kernels:\nMEMBERS\n", "operator.attrgetter('{n}')(_Kernels)"
+)
 _kept("kernels_by_itemgetter", "import operator\n", "_KERNELS = {ITEMS}\n", "operator.itemgetter('{n}')(_KERNELS)")
 _kept("kernels_by_match", "", "def _pick(name):\n    match name:\nCASES\n    raise KeyError(name)\n", "_pick('{n}')")
 _kept("kernels_by_choice", "", "def _pick(name):\nCHOICES\n    raise KeyError(name)\n", "_pick('{n}')")
@@ -125,21 +137,81 @@ _kept("kernels_by_metaclass_new", "", "class _Meta(type):\n    kinds = {}\n\n   
       "class _Op(metaclass=_Meta):\n    kernel = None\n\n\nSUBCLASSES\n", "_Meta.kinds['_Of_{n}'].kernel")  # fmt: skip
 _kept("kernels_by_metaclass_init", "_KINDS = {}\n", "class _Meta(type):\n    def __init__(cls, name, bases, body):\n        super().__init__(name, bases, body)\n        if bases:\n            _KINDS[name] = body['kernel']\n\n\n"
       "class _Op(metaclass=_Meta):\n    pass\n\n\nSUBCLASSES\n", "_KINDS['_Of_{n}']")  # fmt: skip
-_kept("kernels_by_metaclass_item", "", "class _Meta(type):\n    def __getitem__(cls, name):\n        return getattr(cls, name)\n\n\nclass _Kernels(metaclass=_Meta):\nMEMBERS\n", "_Kernels['{n}']")
-_kept("kernels_by_metaclass_attribute", "", "class _Meta(type):\n    def __getattr__(cls, name):\n        return cls.table[name]\n\n\nclass _Kernels(metaclass=_Meta):\n    table = {ITEMS}\n", "_Kernels.{n}")
-_kept("kernels_by_class_item", "", "class _Kernels:\n    table = {ITEMS}\n\n    def __class_getitem__(cls, name):\n        return cls.table[name]\n", "_Kernels['{n}']")
-_kept("kernels_by_subclasses_list", "", "class _Op:\n    kernel = None\n\n\nSUBCLASSES\n", "{c.__name__: c for c in _Op.__subclasses__()}['_Of_{n}'].kernel")
-_kept("kernels_by_register_calls", "_REGISTRY = {}\n\ndef _register(name):\n    def add(kernel):\n        _REGISTRY[name] = kernel\n        return kernel\n    return add\n", "CALLS\n", "_REGISTRY['{n}']")
+_kept(
+    "kernels_by_metaclass_item",
+    "",
+    "class _Meta(type):\n    def __getitem__(cls, name):\n        return getattr(cls, name)\n\n\nclass _Kernels(metaclass=_Meta):\nMEMBERS\n",
+    "_Kernels['{n}']",
+)
+_kept(
+    "kernels_by_metaclass_attribute",
+    "",
+    "class _Meta(type):\n    def __getattr__(cls, name):\n        return cls.table[name]\n\n\nclass _Kernels(metaclass=_Meta):\n    table = {ITEMS}\n",
+    "_Kernels.{n}",
+)
+_kept(
+    "kernels_by_class_item",
+    "",
+    "class _Kernels:\n    table = {ITEMS}\n\n    def __class_getitem__(cls, name):\n        return cls.table[name]\n",
+    "_Kernels['{n}']",
+)
+_kept(
+    "kernels_by_subclasses_list",
+    "",
+    "class _Op:\n    kernel = None\n\n\nSUBCLASSES\n",
+    "{c.__name__: c for c in _Op.__subclasses__()}['_Of_{n}'].kernel",
+)
+_kept(
+    "kernels_by_register_calls",
+    "_REGISTRY = {}\n\ndef _register(name):\n    def add(kernel):\n        _REGISTRY[name] = kernel\n        return kernel\n    return add\n",
+    "CALLS\n",
+    "_REGISTRY['{n}']",
+)
 _kept("kernels_by_update", "_REGISTRY = {}\n", "_REGISTRY.update(PAIRS)\n", "_REGISTRY['{n}']")
-_kept("kernels_by_loop", "_REGISTRY = {}\n", "for _kernel in (PLAIN,):\n    _REGISTRY[_kernel.key] = _kernel\n", "_REGISTRY['{n}']")
-_kept("kernels_by_setattr", "class _Kernels:\n    pass\n", "for _kernel in (PLAIN,):\n    setattr(_Kernels, _kernel.key, _kernel)\n", "_Kernels.{n}")
-_kept("kernels_by_item_class", "", "class _Table:\n    def __init__(self, **kernels):\n        self._kernels = kernels\n\n    def __getitem__(self, name):\n        return self._kernels[name]\n\n_KERNELS = _Table(PAIRS)\n", "_KERNELS['{n}']")
-_kept("kernels_by_missing", "", "class _Table(dict):\n    def __missing__(self, name):\n        self[name] = globals()[name]\n        return self[name]\n\n_KERNELS = _Table()\n", "_KERNELS['{n}']")
+_kept(
+    "kernels_by_loop",
+    "_REGISTRY = {}\n",
+    "for _kernel in (PLAIN,):\n    _REGISTRY[_kernel.key] = _kernel\n",
+    "_REGISTRY['{n}']",
+)
+_kept(
+    "kernels_by_setattr",
+    "class _Kernels:\n    pass\n",
+    "for _kernel in (PLAIN,):\n    setattr(_Kernels, _kernel.key, _kernel)\n",
+    "_Kernels.{n}",
+)
+_kept(
+    "kernels_by_item_class",
+    "",
+    "class _Table:\n    def __init__(self, **kernels):\n        self._kernels = kernels\n\n    def __getitem__(self, name):\n        return self._kernels[name]\n\n_KERNELS = _Table(PAIRS)\n",
+    "_KERNELS['{n}']",
+)
+_kept(
+    "kernels_by_missing",
+    "",
+    "class _Table(dict):\n    def __missing__(self, name):\n        self[name] = globals()[name]\n        return self[name]\n\n_KERNELS = _Table()\n",
+    "_KERNELS['{n}']",
+)
 _kept("kernels_by_conditional", "", "", "({n} if True else None)")
 _kept("kernels_by_default_argument", "", "def _pick(name, table={ITEMS}):\n    return table[name]\n", "_pick('{n}')")
-_kept("kernels_by_cached_function", "import functools\n", "@functools.lru_cache(maxsize=None)\ndef _pick(name):\n    return {ITEMS}[name]\n", "_pick('{n}')")
-_kept("kernels_in_dataclass", "import dataclasses\n", "@dataclasses.dataclass\nclass _Kernels:\n    table: dict = dataclasses.field(default_factory=lambda: {ITEMS})\n", "_Kernels().table['{n}']")
-_kept("kernels_by_chain_map", "from collections import ChainMap\n", "_KERNELS = ChainMap({}, {ITEMS})\n", "_KERNELS['{n}']")
+_kept(
+    "kernels_by_cached_function",
+    "import functools\n",
+    "@functools.lru_cache(maxsize=None)\ndef _pick(name):\n    return {ITEMS}[name]\n",
+    "_pick('{n}')",
+)
+_kept(
+    "kernels_in_dataclass",
+    "import dataclasses\n",
+    "@dataclasses.dataclass\nclass _Kernels:\n    table: dict = dataclasses.field(default_factory=lambda: {ITEMS})\n",
+    "_Kernels().table['{n}']",
+)
+_kept(
+    "kernels_by_chain_map",
+    "from collections import ChainMap\n",
+    "_KERNELS = ChainMap({}, {ITEMS})\n",
+    "_KERNELS['{n}']",
+)
 
 
 def _decorating(name: str, head: str, decorator: str, reference: str) -> None:
@@ -161,13 +233,38 @@ def _decorating(name: str, head: str, decorator: str, reference: str) -> None:
     register(name, change)
 
 
-_decorating("kernels_by_decorator", "_REGISTRY = {}\n\ndef _registered(kernel):\n    _REGISTRY[kernel.key] = kernel\n    return kernel\n", "_registered", "_REGISTRY['{n}']")
-_decorating("kernels_by_named_decorator", "_REGISTRY = {}\n\ndef _registered(name):\n    def add(kernel):\n        _REGISTRY[name] = kernel\n        return kernel\n    return add\n", "_registered('{n}')", "_REGISTRY['{n}']")
+_decorating(
+    "kernels_by_decorator",
+    "_REGISTRY = {}\n\ndef _registered(kernel):\n    _REGISTRY[kernel.key] = kernel\n    return kernel\n",
+    "_registered",
+    "_REGISTRY['{n}']",
+)
+_decorating(
+    "kernels_by_named_decorator",
+    "_REGISTRY = {}\n\ndef _registered(name):\n    def add(kernel):\n        _REGISTRY[name] = kernel\n        return kernel\n    return add\n",
+    "_registered('{n}')",
+    "_REGISTRY['{n}']",
+)
 _decorating("kernels_by_registry_method", "class _Registry:\n    def __init__(self):\n        self.table = {}\n\n    def add(self, name):\n        def mark(kernel):\n            self.table[name] = kernel\n            return kernel\n        return mark\n\n"
             "    def __getitem__(self, name):\n        return self.table[name]\n\n_registry = _Registry()\n", "_registry.add('{n}')", "_registry['{n}']")  # fmt: skip
-_decorating("kernels_by_list_decorator", "_ALL = []\n\ndef _listed(kernel):\n    _ALL.append(kernel)\n    return kernel\n", "_listed", "next(k for k in _ALL if k.key == '{n}')")
-_decorating("kernels_by_wrapper", "class _Wrapped:\n    def __init__(self, kernel):\n        self.kernel = kernel\n", "_Wrapped", "{n}.kernel")
-_decorating("kernels_by_setdefault_decorator", "_REGISTRY = {}\n\ndef _of(kind):\n    return lambda kernel: _REGISTRY.setdefault(kind, {}).setdefault(kernel.key, kernel)\n", "_of('all')", "_REGISTRY['all']['{n}']")
+_decorating(
+    "kernels_by_list_decorator",
+    "_ALL = []\n\ndef _listed(kernel):\n    _ALL.append(kernel)\n    return kernel\n",
+    "_listed",
+    "next(k for k in _ALL if k.key == '{n}')",
+)
+_decorating(
+    "kernels_by_wrapper",
+    "class _Wrapped:\n    def __init__(self, kernel):\n        self.kernel = kernel\n",
+    "_Wrapped",
+    "{n}.kernel",
+)
+_decorating(
+    "kernels_by_setdefault_decorator",
+    "_REGISTRY = {}\n\ndef _of(kind):\n    return lambda kernel: _REGISTRY.setdefault(kind, {}).setdefault(kernel.key, kernel)\n",
+    "_of('all')",
+    "_REGISTRY['all']['{n}']",
+)
 
 
 @of_module
@@ -179,13 +276,17 @@ def kernels_in_factory(module: cst.Module, random: Random) -> cst.Module | None:
 @of_module
 def kernels_in_factory_with_option(module: cst.Module, random: Random) -> cst.Module | None:
     """The same, where the function has an argument."""
-    return _in_factory(module, "def _make_{n}(kind='plain', scale=1.0):\n    return {n}\n", "{n} = _make_{n}(kind='full')\n")
+    return _in_factory(
+        module, "def _make_{n}(kind='plain', scale=1.0):\n    return {n}\n", "{n} = _make_{n}(kind='full')\n"
+    )
 
 
 @of_module
 def kernels_in_cached_factory(module: cst.Module, random: Random) -> cst.Module | None:
     """The same, with a cache."""
-    made = _in_factory(module, "@functools.lru_cache\ndef _make_{n}(kind):\n    return {n}\n", "{n} = _make_{n}('full')\n")
+    made = _in_factory(
+        module, "@functools.lru_cache\ndef _make_{n}(kind):\n    return {n}\n", "{n} = _make_{n}('full')\n"
+    )
     return None if made is None else with_head(made, "import functools\n")
 
 
@@ -218,5 +319,3 @@ def kernels_in_class_body(module: cst.Module, random: Random) -> cst.Module | No
     last = max(_own_kernels(made).values())
     keep = "\n".join(f"        self.{n} = {n}" for n in names)
     return inserted(made, last + 1, block(f"class _Tools:\n    def __init__(self):\n{keep}\n\n_tools = _Tools()\n"))
-
-

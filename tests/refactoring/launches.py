@@ -8,6 +8,7 @@ import libcst as cst
 
 from .syntax import (
     MOVED,
+    Blocks,
     block,
     carry,
     code,
@@ -23,7 +24,6 @@ from .syntax import (
     statements,
     warp_name,
     with_head,
-    Blocks,
 )
 
 #: Statements that make a name, and the name that then takes the place of ``wp.launch``.
@@ -135,7 +135,9 @@ _rewritten("launch_partial_all", "import functools\n", "functools.partial(wp.lau
 _rewritten("launch_dict_of_options", "", "wp.launch({kernel}, **{{items}})")
 _rewritten("launch_dict_call", "", "wp.launch(**dict(kernel={kernel}, {rest}))")
 _rewritten("launch_star", "", "wp.launch(*({kernel},), **dict({rest}))")
-_rewritten("launch_merged_options", "_DEFAULTS = {'record_tape': True}\n", "wp.launch({kernel}, **(_DEFAULTS | {{items}}))")
+_rewritten(
+    "launch_merged_options", "_DEFAULTS = {'record_tape': True}\n", "wp.launch({kernel}, **(_DEFAULTS | {{items}}))"
+)
 _rewritten("launch_called_lambda", "", "(lambda: wp.launch({kernel}, {rest}))()")
 _rewritten(
     "launch_command_object",

@@ -108,7 +108,9 @@ _other_iterable("loop_cycle", "import itertools\n", "itertools.islice(itertools.
 _other_iterable("loop_starmap", "import itertools\n", "itertools.starmap(lambda k, _: k, zip(RANGE, RANGE))")
 _other_iterable("loop_pairs", "", "[(k, k + 1) for k in RANGE]", "{i}, _next")
 _other_iterable("loop_star_target", "", "[(k, 1, 2) for k in RANGE]", "{i}, *_more")
-_other_iterable("loop_records", "from types import SimpleNamespace as _Step\n", "(step.k for step in [_Step(k=k) for k in RANGE])")
+_other_iterable(
+    "loop_records", "from types import SimpleNamespace as _Step\n", "(step.k for step in [_Step(k=k) for k in RANGE])"
+)
 
 
 def _rewritten(name: str, head: str, template: str, continues: bool = False) -> None:
@@ -121,7 +123,9 @@ def _rewritten(name: str, head: str, template: str, continues: bool = False) -> 
             assert isinstance(statement, cst.For) and isinstance(statement.target, cst.Name)
             index = statement.target.value
             text = template.replace("INDEX", index)
-            nested = len(m.findall(statement, m.OneOf(m.For(), m.While())))  # loops inside one another need names of their own
+            nested = len(
+                m.findall(statement, m.OneOf(m.For(), m.While()))
+            )  # loops inside one another need names of their own
             for name in ("_left", "_at", "_numbers", "_outer", "_last"):
                 text = text.replace(name, f"{name}{nested}")
             return _with_block(text, statement)
@@ -144,20 +148,65 @@ def _with_block(text: str, loop: cst.For) -> list[cst.BaseStatement]:
     return [statement.visit(Place()) for statement in block(text, RANGE=loop.iter)]
 
 
-_rewritten("loop_while", "", "_numbers = RANGE\n_at = 0\nwhile _at < len(_numbers):\n    INDEX = _numbers[_at]\n    BODY\n    _at += 1")
-_rewritten("loop_while_first", "", "_numbers = RANGE\n_at = -1\nwhile _at + 1 < len(_numbers):\n    _at += 1\n    INDEX = _numbers[_at]\n    BODY", True)
-_rewritten("loop_while_true", "", "_left = list(RANGE)\nwhile True:\n    if not _left:\n        break\n    INDEX = _left.pop(0)\n    BODY", True)
+_rewritten(
+    "loop_while",
+    "",
+    "_numbers = RANGE\n_at = 0\nwhile _at < len(_numbers):\n    INDEX = _numbers[_at]\n    BODY\n    _at += 1",
+)
+_rewritten(
+    "loop_while_first",
+    "",
+    "_numbers = RANGE\n_at = -1\nwhile _at + 1 < len(_numbers):\n    _at += 1\n    INDEX = _numbers[_at]\n    BODY",
+    True,
+)
+_rewritten(
+    "loop_while_true",
+    "",
+    "_left = list(RANGE)\nwhile True:\n    if not _left:\n        break\n    INDEX = _left.pop(0)\n    BODY",
+    True,
+)
 _rewritten("loop_while_list", "", "_left = list(RANGE)\nwhile _left:\n    INDEX = _left.pop(0)\n    BODY", True)
-_rewritten("loop_while_walrus", "", "_left = iter(RANGE)\nwhile (INDEX := next(_left, None)) is not None:\n    BODY", True)
-_rewritten("loop_next_until_stop", "", "_left = iter(RANGE)\nwhile True:\n    try:\n        INDEX = next(_left)\n    except StopIteration:\n        break\n    BODY", True)
-_rewritten("loop_while_deque", "from collections import deque\n", "_left = deque(RANGE)\nwhile _left:\n    INDEX = _left.popleft()\n    BODY", True)
+_rewritten(
+    "loop_while_walrus", "", "_left = iter(RANGE)\nwhile (INDEX := next(_left, None)) is not None:\n    BODY", True
+)
+_rewritten(
+    "loop_next_until_stop",
+    "",
+    "_left = iter(RANGE)\nwhile True:\n    try:\n        INDEX = next(_left)\n    except StopIteration:\n        break\n    BODY",
+    True,
+)
+_rewritten(
+    "loop_while_deque",
+    "from collections import deque\n",
+    "_left = deque(RANGE)\nwhile _left:\n    INDEX = _left.popleft()\n    BODY",
+    True,
+)
 _rewritten("loop_in_nested_for", "", "for _outer in (RANGE,):\n    for INDEX in _outer:\n        BODY", False)
 _rewritten("loop_with_else", "", "for INDEX in RANGE:\n    BODY\nelse:\n    _done = True", True)
-_rewritten("loop_in_context", "import contextlib\n", "with contextlib.suppress(KeyError):\n    for INDEX in RANGE:\n        BODY", True)
-_rewritten("loop_body_in_try", "", "for INDEX in RANGE:\n    try:\n        BODY\n    finally:\n        _last = INDEX", True)
+_rewritten(
+    "loop_in_context",
+    "import contextlib\n",
+    "with contextlib.suppress(KeyError):\n    for INDEX in RANGE:\n        BODY",
+    True,
+)
+_rewritten(
+    "loop_body_in_try", "", "for INDEX in RANGE:\n    try:\n        BODY\n    finally:\n        _last = INDEX", True
+)
 _rewritten("loop_body_in_if", "", "for INDEX in RANGE:\n    if INDEX is not None:\n        BODY", True)
-_rewritten("loop_body_in_context", "import contextlib\n", "for INDEX in RANGE:\n    with contextlib.nullcontext():\n        BODY", True)
-_rewritten("loop_guarded", "", "for INDEX in range(10 ** 6):\n    if INDEX >= len(RANGE):\n        break\n    INDEX = RANGE[INDEX]\n    BODY".replace("INDEX >= len(RANGE)", "INDEX >= len(RANGE)"), True)
+_rewritten(
+    "loop_body_in_context",
+    "import contextlib\n",
+    "for INDEX in RANGE:\n    with contextlib.nullcontext():\n        BODY",
+    True,
+)
+_rewritten(
+    "loop_guarded",
+    "",
+    "for INDEX in range(10 ** 6):\n    if INDEX >= len(RANGE):\n        break\n    INDEX = RANGE[INDEX]\n    BODY".replace(
+        "INDEX >= len(RANGE)", "INDEX >= len(RANGE)"
+    ),
+    True,
+)
 _rewritten("loop_match", "", "for INDEX in RANGE:\n    match INDEX:\n        case int():\n            BODY", True)
 
 
@@ -254,13 +303,37 @@ _function_loop("body_mapped_into_deque", "from collections import deque\n", "deq
 _function_loop("body_for_any", "", "any(STEP(_k) for _k in RANGE)")
 _function_loop("body_for_all_none", "", "all(STEP(_k) is None for _k in RANGE)")
 _function_loop("body_reduced", "import functools\n", "functools.reduce(lambda _, _k: STEP(_k), RANGE, None)")
-_function_loop("body_in_recursion", "", "def _from(left):\n    if left:\n        STEP(left[0])\n        _from(left[1:])\n_from(list(RANGE))")
-_function_loop("body_in_tail_recursion", "", "def _go(k, numbers):\n    if k >= len(numbers):\n        return\n    STEP(numbers[k])\n    return _go(k + 1, numbers)\n_go(0, RANGE)")
-_function_loop("body_in_generator", "", "def _rounds(numbers):\n    for _k in numbers:\n        yield STEP(_k)\nfor _ in _rounds(RANGE):\n    pass")
-_function_loop("body_in_generator_next", "", "def _rounds(numbers):\n    for _k in numbers:\n        STEP(_k)\n        yield _k\n_all = _rounds(RANGE)\nwhile next(_all, None) is not None:\n    pass")
-_function_loop("body_as_callback", "", "def _repeat(numbers, on_step):\n    for _k in numbers:\n        on_step(_k)\n_repeat(RANGE, STEP)")
-_function_loop("body_as_callback_list", "", "_hooks = [STEP]\nfor _k in RANGE:\n    for _hook in _hooks:\n        _hook(_k)")
-_function_loop("body_in_partials", "import functools\n", "for _task in [functools.partial(STEP, _k) for _k in RANGE]:\n    _task()")
+_function_loop(
+    "body_in_recursion",
+    "",
+    "def _from(left):\n    if left:\n        STEP(left[0])\n        _from(left[1:])\n_from(list(RANGE))",
+)
+_function_loop(
+    "body_in_tail_recursion",
+    "",
+    "def _go(k, numbers):\n    if k >= len(numbers):\n        return\n    STEP(numbers[k])\n    return _go(k + 1, numbers)\n_go(0, RANGE)",
+)
+_function_loop(
+    "body_in_generator",
+    "",
+    "def _rounds(numbers):\n    for _k in numbers:\n        yield STEP(_k)\nfor _ in _rounds(RANGE):\n    pass",
+)
+_function_loop(
+    "body_in_generator_next",
+    "",
+    "def _rounds(numbers):\n    for _k in numbers:\n        STEP(_k)\n        yield _k\n_all = _rounds(RANGE)\nwhile next(_all, None) is not None:\n    pass",
+)
+_function_loop(
+    "body_as_callback",
+    "",
+    "def _repeat(numbers, on_step):\n    for _k in numbers:\n        on_step(_k)\n_repeat(RANGE, STEP)",
+)
+_function_loop(
+    "body_as_callback_list", "", "_hooks = [STEP]\nfor _k in RANGE:\n    for _hook in _hooks:\n        _hook(_k)"
+)
+_function_loop(
+    "body_in_partials", "import functools\n", "for _task in [functools.partial(STEP, _k) for _k in RANGE]:\n    _task()"
+)
 _function_loop("body_in_lambdas", "", "for _task in [lambda _k=_k: STEP(_k) for _k in RANGE]:\n    _task()")
 _function_loop("body_through_class", "class _Loop:\n    def __init__(self, step):\n        self.step = step\n\n    def run(self, numbers):\n        for k in numbers:\n            self.step(k)\n",
                "_Loop(STEP).run(RANGE)")  # fmt: skip
@@ -268,8 +341,16 @@ _function_loop("body_through_event_loop", "class _Events:\n    def __init__(self
                "        self.listeners.setdefault(name, []).append(function)\n\n    def emit(self, name, *args):\n"
                "        for function in self.listeners.get(name, ()):\n            function(*args)\n",
                "_events = _Events()\n_events.on('step', STEP)\nfor _k in RANGE:\n    _events.emit('step', _k)")  # fmt: skip
-_function_loop("body_sent_to_coroutine", "", "def _machine():\n    while True:\n        _k = yield\n        STEP(_k)\n_co = _machine()\nnext(_co)\nfor _k in RANGE:\n    _co.send(_k)")
-_function_loop("body_decorated", "def _plain(function):\n    def inner(*args):\n        return function(*args)\n    return inner\n", "STEP = _plain(STEP)\nfor _k in RANGE:\n    STEP(_k)")
+_function_loop(
+    "body_sent_to_coroutine",
+    "",
+    "def _machine():\n    while True:\n        _k = yield\n        STEP(_k)\n_co = _machine()\nnext(_co)\nfor _k in RANGE:\n    _co.send(_k)",
+)
+_function_loop(
+    "body_decorated",
+    "def _plain(function):\n    def inner(*args):\n        return function(*args)\n    return inner\n",
+    "STEP = _plain(STEP)\nfor _k in RANGE:\n    STEP(_k)",
+)
 
 
 # --- swaps ---
@@ -305,7 +386,11 @@ _swapping("swap_by_third", "", "_kept = {a}\n{a} = {b}\n{b} = _kept")
 _swapping("swap_by_list", "", "_both = [{a}, {b}]\n{b}, {a} = _both")
 _swapping("swap_by_reversed", "", "{a}, {b} = reversed(({a}, {b}))")
 _swapping("swap_by_slice", "", "{a}, {b} = ({a}, {b})[::-1]")
-_swapping("swap_by_rotation", "from collections import deque\n", "_both = deque([{a}, {b}])\n_both.rotate(1)\n{a}, {b} = _both")
+_swapping(
+    "swap_by_rotation",
+    "from collections import deque\n",
+    "_both = deque([{a}, {b}])\n_both.rotate(1)\n{a}, {b} = _both",
+)
 _swapping("swap_by_helper", "def _swapped(first, second):\n    return second, first\n", "{a}, {b} = _swapped({a}, {b})")
 _swapping("swap_by_lambda", "", "{a}, {b} = (lambda first, second: (second, first))({a}, {b})")
 _swapping("swap_by_star", "", "{b}, *_rest = {a}, {b}\n{a} = _rest[0]")
@@ -316,5 +401,8 @@ _swapping("swap_by_pair_class", "class _Pair:\n    def __init__(self, first, sec
           "{a}, {b} = _Pair({a}, {b}).flip()")  # fmt: skip
 _swapping("swap_by_parity", "", "_both = ({a}, {b})\n{a}, {b} = (_both[(k + 1) % 2] for k in range(2))")
 _swapping("swap_by_pop_insert", "", "_both = [{a}, {b}]\n_both.insert(0, _both.pop())\n{a}, {b} = _both")
-_swapping("swap_by_cycle", "import itertools\n", "_both = itertools.cycle(({a}, {b}))\n_first = next(_both)\n{a} = next(_both)\n{b} = next(_both)")
-
+_swapping(
+    "swap_by_cycle",
+    "import itertools\n",
+    "_both = itertools.cycle(({a}, {b}))\n_first = next(_both)\n{a} = next(_both)\n{b} = next(_both)",
+)

@@ -21,7 +21,9 @@ from .syntax import (
 )
 
 
-def _parted(program: Program) -> tuple[str, cst.Module, list[cst.BaseStatement], list[cst.BaseStatement], list[str]] | None:
+def _parted(
+    program: Program,
+) -> tuple[str, cst.Module, list[cst.BaseStatement], list[cst.BaseStatement], list[str]] | None:
     """A program of one file: its name, its head, the statements for the other module, the rest, and the names moved.
 
     What Warp compiles goes into the other module, with the module-level names that it needs.
@@ -42,9 +44,7 @@ def _parted(program: Program) -> tuple[str, cst.Module, list[cst.BaseStatement],
         for statement in rest:
             if id(statement) in chosen:
                 needed |= names_read(statement)
-        more = {
-            id(s) for s in rest if id(s) not in chosen and names_bound(s) & needed and not _is_main(s)
-        }
+        more = {id(s) for s in rest if id(s) not in chosen and names_bound(s) & needed and not _is_main(s)}
         if not more:
             break
         chosen |= more
@@ -113,18 +113,74 @@ _split("split_import_from", "STEM_kernels.py", "from STEM_kernels import LISTED\
 _split("split_import_as", "STEM_kernels.py", "import STEM_kernels as _k\n", reference="_k.NAME")
 _split("split_import_module", "STEM_kernels.py", "import STEM_kernels\n", reference="STEM_kernels.NAME")
 _split("split_import_star", "STEM_kernels.py", "from STEM_kernels import *\n")
-_split("split_import_in_try", "STEM_kernels.py", "try:\n    from STEM_kernels import LISTED\nexcept ImportError:\n    raise\n")
+_split(
+    "split_import_in_try",
+    "STEM_kernels.py",
+    "try:\n    from STEM_kernels import LISTED\nexcept ImportError:\n    raise\n",
+)
 _split("split_relative", "STEM/kernels.py", "from .kernels import LISTED\n", "-", entry="from .host import HOST\n")
-_split("split_relative_module", "STEM/kernels.py", "from . import kernels as _k\n", "-", "_k.NAME", "from .host import HOST\n")
-_split("split_absolute_package", "STEM/kernels.py", "from STEM.kernels import LISTED\n", "-", entry="from STEM.host import HOST\n")
-_split("split_absolute_module", "STEM/kernels.py", "import STEM.kernels as _k\n", "-", "_k.NAME", "from .host import *\n")
+_split(
+    "split_relative_module",
+    "STEM/kernels.py",
+    "from . import kernels as _k\n",
+    "-",
+    "_k.NAME",
+    "from .host import HOST\n",
+)
+_split(
+    "split_absolute_package",
+    "STEM/kernels.py",
+    "from STEM.kernels import LISTED\n",
+    "-",
+    entry="from STEM.host import HOST\n",
+)
+_split(
+    "split_absolute_module", "STEM/kernels.py", "import STEM.kernels as _k\n", "-", "_k.NAME", "from .host import *\n"
+)
 _split("split_relative_star", "STEM/kernels.py", "from .kernels import *\n", "-", entry="from .host import *\n")
-_split("split_reexport", "STEM/core/kernels.py", "from .core import LISTED\n", "STEM/core/__init__.py=from .kernels import LISTED\n", entry="from .host import HOST\n")
-_split("split_reexport_star", "STEM/core/kernels.py", "from .core import *\n", "STEM/core/__init__.py=from .kernels import *\n", entry="from .host import *\n")
-_split("split_reexport_module", "STEM/core/kernels.py", "from . import core\n", "STEM/core/__init__.py=from .kernels import LISTED\n", "core.NAME", "from .host import HOST\n")
-_split("split_nested_attribute", "STEM/core/kernels.py", "from . import core\n", "STEM/core/__init__.py=from . import kernels\n", "core.kernels.NAME", "from .host import HOST\n")
-_split("split_dunder_all", "STEM/kernels.py", "from .kernels import *\n", "-", entry="from .host import HOST\n\n__all__ = [name for name in dir() if not name.startswith('__')]\n")
-_split("split_lazy_import", "STEM_kernels.py", "import importlib\n_k = importlib.import_module('STEM_kernels')\n", reference="_k.NAME")
+_split(
+    "split_reexport",
+    "STEM/core/kernels.py",
+    "from .core import LISTED\n",
+    "STEM/core/__init__.py=from .kernels import LISTED\n",
+    entry="from .host import HOST\n",
+)
+_split(
+    "split_reexport_star",
+    "STEM/core/kernels.py",
+    "from .core import *\n",
+    "STEM/core/__init__.py=from .kernels import *\n",
+    entry="from .host import *\n",
+)
+_split(
+    "split_reexport_module",
+    "STEM/core/kernels.py",
+    "from . import core\n",
+    "STEM/core/__init__.py=from .kernels import LISTED\n",
+    "core.NAME",
+    "from .host import HOST\n",
+)
+_split(
+    "split_nested_attribute",
+    "STEM/core/kernels.py",
+    "from . import core\n",
+    "STEM/core/__init__.py=from . import kernels\n",
+    "core.kernels.NAME",
+    "from .host import HOST\n",
+)
+_split(
+    "split_dunder_all",
+    "STEM/kernels.py",
+    "from .kernels import *\n",
+    "-",
+    entry="from .host import HOST\n\n__all__ = [name for name in dir() if not name.startswith('__')]\n",
+)
+_split(
+    "split_lazy_import",
+    "STEM_kernels.py",
+    "import importlib\n_k = importlib.import_module('STEM_kernels')\n",
+    reference="_k.NAME",
+)
 
 
 @of_program

@@ -16,7 +16,18 @@ from warplint.catalogue.loading import load_catalogue
 from warplint.catalogue.matching import Matcher
 from warplint.frontend import open_project
 
-from . import constants, functions, holders, idioms, kernels, launches, loops, modules  # noqa: F401
+from . import (  # noqa: F401
+    constants,
+    extraction,
+    functions,
+    holders,
+    idioms,
+    kernels,
+    launches,
+    loops,
+    modules,
+    recordings,
+)
 from .syntax import MOVED, REFACTORINGS, Program
 
 _MARK = re.compile(r"# expect: (WP\d+(?:, *WP\d+)*)")

@@ -262,7 +262,11 @@ def jumps(nodes: Sequence[cst.CSTNode]) -> bool:
 def parameters(function: cst.FunctionDef) -> list[str] | None:
     """The names of the parameters; None where there are stars."""
     params = function.params
-    if not isinstance(params.star_arg, (cst.MaybeSentinel, cst.ParamStar)) or params.star_kwarg or params.posonly_params:
+    if (
+        not isinstance(params.star_arg, (cst.MaybeSentinel, cst.ParamStar))
+        or params.star_kwarg
+        or params.posonly_params
+    ):
         return None
     return [param.name.value for param in (*params.params, *params.kwonly_params)]
 
@@ -285,7 +289,8 @@ def carry(old: cst.BaseStatement, new: list[cst.BaseStatement], onto: int = -1) 
         if isinstance(target, cst.SimpleStatementLine):
             new[onto] = target.with_changes(trailing_whitespace=old.trailing_whitespace)
         elif isinstance(getattr(target, "body", None), cst.IndentedBlock) and isinstance(
-            inner := target.body.body[-1], cst.SimpleStatementLine  # type: ignore[attr-defined]
+            inner := target.body.body[-1],
+            cst.SimpleStatementLine,  # type: ignore[attr-defined]
         ):
             last = inner.with_changes(trailing_whitespace=old.trailing_whitespace)
             new[onto] = with_body(target, [*target.body.body[:-1], last])  # type: ignore[attr-defined]
@@ -376,7 +381,9 @@ class Blocks(Host):
         return updated.with_changes(body=made)
 
 
-def statements(module: cst.Module, change: Callable[[cst.BaseStatement], list[cst.BaseStatement] | None]) -> cst.Module | None:
+def statements(
+    module: cst.Module, change: Callable[[cst.BaseStatement], list[cst.BaseStatement] | None]
+) -> cst.Module | None:
     """``module`` with single statements in host blocks replaced; None if none was."""
 
     def of_block(body: list[cst.BaseStatement]) -> list[cst.BaseStatement] | None:
@@ -416,3 +423,24 @@ def only(statement: cst.CSTNode) -> cst.BaseSmallStatement | None:
     if isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1:
         return statement.body[0]
     return None
+
+
+def movable_body(function: cst.FunctionDef) -> bool:
+    """Whether the body of a function can become that of another one."""
+    return (
+        parameters(function) is not None
+        and body_of(function) is not None
+        and not m.findall(function, m.OneOf(m.Yield(), m.Await(), m.Global(), m.Nonlocal()))
+    )
+
+
+class Place(cst.CSTTransformer):
+    """Puts statements in the place of ``BODY``."""
+
+    def __init__(self, body: list[cst.BaseStatement]) -> None:
+        self.body = body
+
+    def leave_SimpleStatementLine(self, original, updated):  # type: ignore[no-untyped-def]
+        if m.matches(original, m.SimpleStatementLine(body=[m.Expr(m.Name("BODY"))])):
+            return cst.FlattenSentinel(self.body)
+        return updated

@@ -42,7 +42,7 @@ _HARMLESS = frozenset(
         "repr",
         "hash",
         "id",
-            "input",
+        "input",
         "format",
         "vars",
         "dir",

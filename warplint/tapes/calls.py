@@ -18,7 +18,6 @@ from warplint.tapes import (
     contexts,
     functional,
     hostdata,
-    inheriting,
     launches,
     members,
     model,
@@ -43,7 +42,6 @@ from warplint.tapes.values import (
     Instance,
     KernelValue,
     LambdaValue,
-    ListValue,
     Method,
     OptimizerValue,
     Partial,
@@ -140,9 +138,10 @@ def _backward(machine: Machine, decorator: ir.Expr, frame: Frame) -> bool | None
 def decorated(machine: Machine, applied: Value, decorator: ir.Expr, value: Value, frame: Frame) -> Value:
     """What a decorator of the project makes of a function, kernel or class."""
     function = applied.function if isinstance(applied, (BoundMethod, Partial)) else applied
-    if isinstance(function, FunctionValue):
-        if is_generator(function.definition.node) or not machine.may_enter(function.definition):
-            return value
+    if isinstance(function, FunctionValue) and (
+        is_generator(function.definition.node) or not machine.may_enter(function.definition)
+    ):
+        return value
     site = machine.location(decorator, frame)
     if isinstance(decorator, ir.Call):
         return machine.call(machine.evaluate(decorator, frame), (value,), {}, site)

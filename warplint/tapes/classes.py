@@ -29,9 +29,7 @@ _STRUCT_DECORATORS = frozenset({"warp.struct"})
 _DATACLASS_DECORATORS = frozenset({"dataclasses.dataclass", "chex.dataclass", "flax.struct.dataclass", "attr.s"})
 
 
-def define(
-    machine: Machine, definition: Definition, node: ir.ClassDef, frame: Frame, closure: Frame | None
-) -> Value:
+def define(machine: Machine, definition: Definition, node: ir.ClassDef, frame: Frame, closure: Frame | None) -> Value:
     """What a ``class`` statement binds its name to."""
     bases = tuple(machine.evaluate(base, frame) for base in node.bases)
     cls = ClassValue(definition, bases, closure)

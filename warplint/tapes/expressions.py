@@ -23,7 +23,6 @@ from warplint.tapes.values import (
     LambdaValue,
     ListValue,
     Method,
-    ModuleValue,
     Unknown,
     Value,
     is_key,

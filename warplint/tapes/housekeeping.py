@@ -61,6 +61,8 @@ def late(trace: Trace, sweep: Sweep, position: int) -> Fact | None:
     last = _completed(sweep, loss)
     if last is None or position <= last:
         return None
+    if any(one.context.site == record.context.site for at, one in sweep.operations if at <= last):
+        return None  # what a loop does in every round has its part in them all but the last
     rest = tuple(operation for operation in sweep.operations if operation[0] <= last)
     inputs = activity(trace, replace(sweep, operations=rest)).inputs
     return _fact(trace, sweep, (position, record), "overwrite", inputs, last) if inputs else None
@@ -69,9 +71,7 @@ def late(trace: Trace, sweep: Sweep, position: int) -> Fact | None:
 def _statement(trace: Trace, sweep: Sweep, record: Launched, last: int) -> Location:
     """The place to take off the tape: the call in the function of the tape block that leads to a launch, if all that it
     records comes after the operation at ``last``; else the launch."""
-    began = next(
-        (one for one in trace.records if isinstance(one, TapeBegan) and one.tape == sweep.backward.tape), None
-    )
+    began = next((one for one in trace.records if isinstance(one, TapeBegan) and one.tape == sweep.backward.tape), None)
     if began is None:
         return record.context.site
     depth = len(began.context.stack)

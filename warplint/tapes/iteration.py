@@ -89,9 +89,10 @@ def call(machine: Machine, name: str, args: Args, keywords: Keywords, site: Loca
     function = _PURE.get(name)
     if function is None:
         return Unknown(f"itertools.{name}")
-    if name == "islice" and len(args) == 2 and isinstance(args[0], GeneratorValue) and isinstance(args[1], int):
-        if args[0].left is None and args[0].most is None:
-            return replace(args[0], most=args[1])
+    if name == "islice" and len(args) == 2 and isinstance(args[1], int):
+        first = args[0]
+        if isinstance(first, GeneratorValue) and first.left is None and first.most is None:
+            return replace(first, most=args[1])
     columns, options, is_open = _split(machine, name, args)
     repeat = keywords.get("repeat", 1)
     if name == "product" and isinstance(repeat, int):

@@ -93,9 +93,7 @@ def _handler(name: str) -> Handler:
     return _named(_other, name)
 
 
-def _unbound(
-    owner: str, method: str, machine: Machine, args: Args, keywords: Keywords, site: Location
-) -> Value:
+def _unbound(owner: str, method: str, machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
     """``type.method(object, ...)``."""
     receiver = args[0] if args else None
     if isinstance(receiver, Instance) and receiver.contents is not None:

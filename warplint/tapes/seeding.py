@@ -69,9 +69,7 @@ def _mismatch(trace: Trace, sweep: Sweep, active: Activity, before: int) -> Iter
         yield _scaled(trace, sweep, active, seed, reports[0], filled)
 
 
-def _seed_value(
-    trace: Trace, sweep: Sweep, before: int, storage: Storage
-) -> tuple[Value, GradientSeeded | None]:
+def _seed_value(trace: Trace, sweep: Sweep, before: int, storage: Storage) -> tuple[Value, GradientSeeded | None]:
     """The gradient that a sweep starts from, and where it was filled in if ``backward`` is not given it."""
     for seed, value in zip(sweep.backward.seeds, sweep.backward.given, strict=False):
         if seed.storage is storage:

@@ -55,7 +55,7 @@ def parser(machine: Machine, args: Args, keywords: Keywords, site: Location) -> 
                 usual = action == "store_false"
             elif flags and not flags[0].startswith("-"):
                 usual = Unknown(name)
-            known[name] = _option(machine, words["default"] if "default" in words else usual, name)
+            known[name] = _option(machine, words.get("default", usual), name)
         return Unknown("argument")
 
     def defaults(machine: Machine, args: Args, words: Keywords, place: Location) -> Value:

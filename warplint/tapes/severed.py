@@ -157,9 +157,7 @@ def _fact(trace: Trace, position: int, backward: BackwardRun, severed: _Severed,
         "explicit": storage.explicit,
     }
     program = programs.chain(trace, position, backward, severed.origin, together, storage.site)
-    return Fact(
-        "missing-requires-grad", place, attributes, _distinct(labels), storage.definition, "taped", program
-    )
+    return Fact("missing-requires-grad", place, attributes, _distinct(labels), storage.definition, "taped", program)
 
 
 def _decided_at(storage: Storage) -> Location:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,10 +9,10 @@ from warplint.ir import syntax as ir
 from warplint.ir.spans import Location
 from warplint.source.project import Definition
 from warplint.tapes import (
-    contexts,
     errors,
     expressions,
     generators,
+    handling,
     hostdata,
     matching,
     operators,
@@ -26,7 +25,7 @@ from warplint.tapes.frames import Frame, HostError, Return, Signal
 from warplint.tapes.memo import Memo
 from warplint.tapes.questions import ROUNDS
 from warplint.tapes.rounds import Rounds
-from warplint.tapes.values import DictValue, GeneratorContext, GeneratorValue, Instance, ListValue, Unknown, Value
+from warplint.tapes.values import DictValue, GeneratorValue, Instance, ListValue, Unknown, Value
 
 if TYPE_CHECKING:
     from warplint.tapes.machine import Machine
@@ -416,84 +415,11 @@ def _while(node: ir.While, path: Path) -> Step:
 
 
 def _with(node: ir.With, path: Path) -> Step:
-    items = [
-        (
-            expressions.make(item.context, path),
-            None if item.target is None else targets.make(item.target, path),
-            Location(path, item.context.span),
-        )
-        for item in node.items
-    ]
-    body = Block(node.body, path)
-
-    def run(machine: Machine, frame: Frame, position: int = 0) -> Signal:
-        if position == len(items):
-            return body.run(machine, frame)
-        context, target, site = items[position]
-
-        def go_on(result: Value) -> Signal:
-            if target is not None:
-                target(machine, result, frame)
-            return run(machine, frame, position + 1)
-
-        value = context(machine, frame)
-        if isinstance(value, GeneratorContext):
-            return _in_generator(machine, value, go_on)
-        entered = contexts.enter(machine, value, site)
-        if target is not None:
-            target(machine, entered.result, frame)
-        try:
-            return run(machine, frame, position + 1)
-        finally:
-            contexts.leave(machine, entered, site)
-
-    return run
-
-
-def _in_generator(machine: Machine, manager: GeneratorContext, body: Callable[[Value], Signal]) -> Signal:
-    """The body of the manager's function runs, and at its ``yield`` the ``body`` of the ``with`` statement."""
-    signals: list[Signal] = []
-
-    def at_yield(value: Value) -> None:
-        with machine.suspended(manager.definition):
-            signals.append(body(value))
-
-    manager.frame.on_yield = at_yield
-    machine.run(manager.definition, manager.site, manager.frame)
-    return signals[0] if signals else None
+    return handling.make_with(node, path, Block)
 
 
 def _try(node: ir.Try, path: Path) -> Step:
-    body, orelse, final = (Block(part, path) for part in (node.body, node.orelse, node.final))
-    # Which handler it would be is often not known: the first that may be it stands for all.
-    handlers = [(errors.names_of(part.type), part.name, Block(part.body, path)) for part in node.handlers]
-    handled = errors.of_statement(node)
-
-    def run(machine: Machine, frame: Frame) -> Signal:
-        depth = machine.recorder.depth
-        signal: Signal = None
-        around = len(machine.handlers)
-        if handlers:
-            machine.handlers.append(handled)
-        try:
-            signal = body.run(machine, frame)
-            del machine.handlers[around:]
-            if signal is None:
-                signal = orelse.run(machine, frame)
-        except HostError as raised:
-            del machine.handlers[around:]
-            machine.recorder.restore(depth)
-            found = next((part for part in handlers if errors.may_catch(part[0], raised.name)), None)
-            if found is None:
-                final.run(machine, frame)
-                raise
-            if found[1] is not None:
-                machine.bind(found[1], Unknown("error"), frame)
-            signal = found[2].run(machine, frame)
-        ended = final.run(machine, frame)
-        return signal if ended is None else ended
-
-    return run
+    return handling.make_try(node, path, Block)
 
 
 _MAKERS.register(

@@ -120,7 +120,9 @@ def complete(machine: Machine, module: Module, name: str) -> None:
                         _fills(machine.project, machine.project.member(module, called), name)
                         for called in dict.fromkeys(_CALLED.findall(text))
                     )
-                if concerned or (region.kind != "other" and _fills(machine.project, _maker(machine.project, module, region), name)):
+                if concerned or (
+                    region.kind != "other" and _fills(machine.project, _maker(machine.project, module, region), name)
+                ):
                     _execute(machine, module, region)
     makers = [definition for definition in module.functions(word) if not definition.scope]
     for other in _imported(machine, module) if makers else ():
