@@ -102,7 +102,7 @@ def _instance_attribute(machine: Machine, owner: Instance, name: str, site: Loca
     if name in owner.attributes:
         return owner.attributes[name]
     if name == "__dict__":
-        return DictValue(owner.attributes, open=bool(owner.cls.external_bases))  # type: ignore[arg-type]
+        return DictValue(owner.attributes, open=bool(owner.cls.external_bases))
     if name == "__class__":
         return owner.cls
     if name == "__init__" and class_member(machine, owner.cls, name) is None:

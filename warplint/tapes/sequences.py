@@ -305,11 +305,15 @@ def rounds(machine: Machine, value: Value) -> tuple[Iterable[Value], bool]:
             if sized is not None and getter is not None and isinstance(getter[1], FunctionValue):
                 site = value.cls.definition.node.name_span
                 place = Location(value.cls.definition.module.path, site)
-                size = machine.call(BoundMethod(sized[1], value), (), {}, place)  # type: ignore[arg-type]
-                count = size if isinstance(size, int) else ROUNDS
+                given = (
+                    machine.call(BoundMethod(sized[1], value), (), {}, place)
+                    if isinstance(sized[1], FunctionValue)
+                    else None
+                )
+                count = given if isinstance(given, int) else ROUNDS
                 return [
                     machine.call(BoundMethod(getter[1], value), (number,), {}, place) for number in range(count)
-                ], isinstance(size, int)
+                ], isinstance(given, int)
     return [Unknown("element") for _ in range(ROUNDS)], False
 
 
