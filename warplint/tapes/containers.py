@@ -60,7 +60,7 @@ def _module_method(
     machine: Machine, owner: ModuleValue, name: str, args: tuple[Value, ...], keywords: dict[str, Value], site: Location
 ) -> Value:
     """A method of the dict of a module's names."""
-    names: dict[object, Value] = {**keywords}
+    names: dict[object, Value] = {key: value for key, value in keywords.items()}  # noqa: C416
     if name == "update" and args and isinstance(args[0], DictValue):
         names |= args[0].entries
     elif name in ("get", "setdefault") and args and isinstance(args[0], str):
