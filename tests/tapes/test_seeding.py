@@ -36,14 +36,14 @@ print(x.grad.numpy())
     "report", ["a.numpy().mean()", "np.mean(a.numpy())", "a.numpy().sum() / n", "0.5 * np.sum(a.numpy())"]
 )
 def test_ones_for_what_is_reported_as_a_mean(run: Run, seed: str, report: str) -> None:
-    (fact,) = run(f"{ERROR}{seed}\ntape.backward()  # expect: WP407\nprint({report}){USED}", measured=True)
+    (fact,) = run(f"{ERROR}{seed}  # expect: WP407\ntape.backward()\nprint({report}){USED}", measured=True)
     assert fact.program is not None
     assert fact.attributes["array"] == "a" and fact.attributes["input"] == "x"
 
 
 def test_a_report_that_is_scaled_in_place(run: Run) -> None:
     report = "size = a.numpy().sum()\nsize /= n\nprint(size)"
-    run(f"{ERROR}a.grad.fill_(1.0)\ntape.backward()  # expect: WP407\n{report}{USED}", measured=True)
+    run(f"{ERROR}a.grad.fill_(1.0)  # expect: WP407\ntape.backward()\n{report}{USED}", measured=True)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_ones_as_an_argument(run: Run, ones: str) -> None:
     ],
 )
 def test_seeds_that_match(run: Run, rest: str) -> None:
-    run(ERROR + rest.replace("tape.backward()", "tape.backward()  # ok: WP407"), measured=True)
+    run(ERROR + rest.replace("\n", "  # ok: WP407\n"), measured=True)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_seeds_that_match(run: Run, rest: str) -> None:
     ],
 )
 def test_reports_of_something_else(run: Run, rest: str) -> None:
-    run(ERROR + rest.replace("tape.backward()", "tape.backward()  # ok: WP407"))
+    run(ERROR + rest.replace("\n", "  # ok: WP407\n"))
 
 
 def test_one_number_has_its_own_mean(run: Run) -> None:

@@ -127,12 +127,12 @@ def test_input_whose_gradient_nobody_wants(run: Run) -> None:
 def test_helper_with_and_without_the_flag(run: Run) -> None:
     facts = run("""
         def buffer(n, grad=False):
-            return wp.zeros(n, dtype=float, requires_grad=grad)  # expect: WP301
+            return wp.zeros(n, dtype=float, requires_grad=grad)
 
         def main():
             n = 3
             x = buffer(n, grad=True)
-            y = buffer(n)
+            y = buffer(n)  # expect: WP301
             loss = buffer(1, True)
             with wp.Tape() as tape:
                 wp.launch(square, dim=n, inputs=[x], outputs=[y])
@@ -142,9 +142,33 @@ def test_helper_with_and_without_the_flag(run: Run) -> None:
 
         main()
     """)
-    calls = [label for label in facts[0].labels if "called from" in label.text]
-    assert len(calls) == 1
-    assert "buffer(n)" in calls[0].location.path.read_text().split("\n")[calls[0].location.span.line - 1]
+    decided, allocated = facts[0].labels[:2]
+    lines = decided.location.path.read_text().split("\n")
+    assert "buffer(n)" in lines[decided.location.span.line - 1]
+    assert "wp.zeros" in lines[allocated.location.span.line - 1]
+
+
+def test_flag_that_goes_through_several_helpers(run: Run) -> None:
+    run("""
+        class Pool:
+            def make(self, n, train=False):
+                return self.allocate(n, grad=train)
+
+            def allocate(self, n, grad):
+                return wp.zeros(n, dtype=float, requires_grad=grad)
+
+        def main():
+            pool = Pool()
+            x, loss = pool.make(3, True), pool.make(1, train=True)
+            y = pool.make(3)  # expect: WP301
+            with wp.Tape() as tape:
+                wp.launch(square, dim=3, inputs=[x], outputs=[y])
+                wp.launch(total, dim=3, inputs=[y], outputs=[loss])
+            tape.backward(loss)
+            print(tape.gradients[x].numpy())
+
+        main()
+    """)
 
 
 def test_helper_that_is_always_given_the_flag(run: Run) -> None:

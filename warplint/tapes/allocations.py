@@ -9,7 +9,7 @@ from warplint.ir import syntax as ir
 from warplint.ir.programs import DefinitionRef
 from warplint.ir.spans import Location
 from warplint.records import dataclass
-from warplint.tapes import arrays, hostdata
+from warplint.tapes import arrays, flags, hostdata
 from warplint.tapes.dtypes import component_shape, dtype_name, shape_of
 from warplint.tapes.values import ArrayValue, ListValue, TensorValue, Unknown, Value
 
@@ -92,6 +92,7 @@ def allocate(machine: Machine, name: str, args: tuple[Value, ...], keywords: dic
     values = _element(given.get("value")) if source == "full" else _values(data)
     array = machine.recorder.new_array(site, _base_source(source), dtype, shape, flag, values=values, flag=undecided)
     array.storage.explicit = explicit
+    array.storage.decided_above = flags.decided_above(machine, written) if flag is False else 0
     array.storage.device = _device(given, data)
     array.storage.retains = given.get("retain_grad") is True
     if isinstance(data, TensorValue):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from warplint.ir.spans import Location
@@ -15,9 +16,11 @@ from warplint.tapes.values import (
     ClassValue,
     DictValue,
     ExternalValue,
+    GeneratorValue,
     Instance,
     KernelValue,
     ListValue,
+    ModuleValue,
     RangeValue,
     TapeValue,
     TensorValue,
@@ -39,7 +42,6 @@ _HARMLESS = frozenset(
         "repr",
         "hash",
         "id",
-        "callable",
         "input",
         "format",
         "vars",
@@ -86,7 +88,7 @@ def call(
             return True, ListValue([Unknown("element") for _ in args[0].items], args[0].open)
         if name == "sorted" and args and isinstance(args[0], Unknown):
             return True, Unknown(name, sources=args[0].sources)
-        if name == "vars" and args and isinstance(args[0], (Instance, Unknown)):
+        if name == "vars" and args and isinstance(args[0], (Instance, Unknown, ClassValue, ModuleValue)):
             return True, members.get_attribute(machine, args[0], "__dict__", site)
         return True, Unknown(name)
     return False, None
@@ -247,9 +249,11 @@ def make_dict(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Val
 
 
 def _enumerate(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
-    items, exact = sequences.rounds(machine, args[0]) if args else ((), True)
     start = args[1] if len(args) > 1 else keywords.get("start", 0)
     first = start if isinstance(start, int) else 0
+    if args and isinstance(args[0], GeneratorValue) and args[0].left is None and args[0].first is None:
+        return replace(args[0], first=first)
+    items, exact = sequences.rounds(machine, args[0]) if args else ((), True)
     # a loop over this makes as many rounds as are known, which is all that matters
     return ListValue([(first + number, item) for number, item in enumerate(items)])
 
@@ -322,6 +326,13 @@ def _set_directly(machine: Machine, args: tuple[Value, ...], keywords: dict[str,
     return _setattr(machine, args, keywords, site)
 
 
+def _get_directly(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
+    """``object.__getattribute__(owner, name)``."""
+    if len(args) == 2 and isinstance(args[0], Instance) and isinstance(args[1], str) and args[1] in args[0].attributes:
+        return args[0].attributes[args[1]]
+    return _getattr(machine, args, keywords, site)
+
+
 _TYPES: dict[str, tuple[type, ...]] = {
     "int": (int,),
     "float": (float,),
@@ -368,8 +379,14 @@ def is_instance(value: Value, kind: Value) -> bool | None:
 
 
 def _type(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
+    if len(args) == 3:
+        from warplint.tapes import classes
+
+        return classes.make(machine, args, keywords, site)
     if len(args) == 1 and isinstance(args[0], Instance):
         return args[0].cls
+    if len(args) == 1 and isinstance(args[0], ClassValue) and args[0].meta is not None:
+        return args[0].meta
     return Unknown("type")
 
 
@@ -377,6 +394,15 @@ def _str(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], 
     if args and isinstance(args[0], (str, int)):
         return str(args[0])
     return Unknown("text")
+
+
+def _callable(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
+    value = args[0] if args else None
+    if isinstance(value, Instance):
+        return members.class_member(machine, value.cls, "__call__") is not None or bool(value.cls.external_bases)
+    if isinstance(value, Unknown):
+        return derived("callable", value)
+    return not (is_plain(value) or isinstance(value, (ListValue, DictValue, ArrayValue, TapeValue, RangeValue)))
 
 
 def _slice(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
@@ -407,9 +433,12 @@ _BUILTINS: dict[str, Callable[[Any, tuple[Value, ...], dict[str, Value], Locatio
     "hasattr": _hasattr,
     "setattr": _setattr,
     "object.__setattr__": _set_directly,
+    "object.__getattribute__": _get_directly,
     "isinstance": _isinstance,
     "type": _type,
     "slice": _slice,
+    "callable": _callable,
+    "typing.cast": lambda machine, args, keywords, site: args[1] if len(args) > 1 else Unknown("cast"),
     "object": lambda machine, args, keywords, site: Unknown("object"),
     "tqdm.tqdm": lambda machine, args, keywords, site: args[0] if args else Unknown("tqdm"),
     "tqdm.trange": _range,

@@ -13,17 +13,18 @@ from warplint.ir.spans import Location
 from warplint.source.project import Definition, Module
 from warplint.tapes import (
     arrays,
+    classes,
     containers,
     contexts,
     functional,
     hostdata,
-    inheriting,
     launches,
     members,
     model,
     optimizers,
     tapes,
 )
+from warplint.tapes.escaping import escape
 from warplint.tapes.frames import Frame, Return
 from warplint.tapes.memo import Memo, ModuleMemo
 from warplint.tapes.values import (
@@ -37,10 +38,10 @@ from warplint.tapes.values import (
     ExternalValue,
     FunctionValue,
     GeneratorContext,
+    GeneratorValue,
     Instance,
     KernelValue,
     LambdaValue,
-    ListValue,
     Method,
     OptimizerValue,
     Partial,
@@ -54,11 +55,11 @@ from warplint.tapes.values import (
 if TYPE_CHECKING:
     from warplint.tapes.machine import Machine
 
+#: What of the project can be a decorator.
+_DECORATORS = (FunctionValue, BoundMethod, LambdaValue, Partial, ClassValue, Instance)
 _KERNEL_DECORATORS = frozenset({"warp.kernel", "warp.overload"})
 _REMEMBERING = frozenset({"functools.lru_cache", "functools.cache"})
 _DISPATCHING = frozenset({"functools.singledispatch"})
-_STRUCT_DECORATORS = frozenset({"warp.struct"})
-_DATACLASS_DECORATORS = frozenset({"dataclasses.dataclass", "chex.dataclass", "flax.struct.dataclass", "attr.s"})
 
 
 def call(
@@ -74,7 +75,7 @@ def call(
     if isinstance(function, Method):
         return _call_method(machine, function, args, keywords, site)
     if isinstance(function, ClassValue):
-        return construct(machine, function, args, keywords, site)
+        return classes.call(machine, function, args, keywords, site)
     if isinstance(function, LambdaValue):
         return _call_lambda(machine, function, args, keywords)
     if isinstance(function, Partial):
@@ -101,7 +102,7 @@ def define(machine: Machine, definition: Definition, closure: Frame | None) -> V
     node = definition.node
     frame = closure if closure is not None else machine.globals(definition.module)
     if isinstance(node, ir.ClassDef):
-        return _define_class(machine, definition, node, frame, closure)
+        return classes.define(machine, definition, node, frame, closure)
     value: Value = FunctionValue(definition, closure)
     for decorator in reversed(node.decorators):
         inner = decorator.func if isinstance(decorator, ir.Call) else decorator
@@ -114,13 +115,14 @@ def define(machine: Machine, definition: Definition, closure: Frame | None) -> V
             elif applied.name in _DISPATCHING and isinstance(value, FunctionValue):
                 value.variants = []
             # Other decorators from outside are taken to leave the function as it is (caches, torch.no_grad, tests).
-        elif isinstance(applied, (FunctionValue, BoundMethod)) and isinstance(value, FunctionValue):
-            value = _decorate(machine, applied, decorator, value, frame)
         elif isinstance(applied, Method) and isinstance(applied.receiver, FunctionValue):
             # `@function.register(type)`
             machine.call(machine.evaluate(decorator, frame), (value,), {}, machine.location(decorator, frame))
         elif isinstance(applied, Builtin) and applied.name == "kernel":
             value = machine.call(applied, (value,), {}, machine.location(decorator, frame))
+        elif isinstance(applied, _DECORATORS):
+            made = decorated(machine, applied, decorator, value, frame)
+            value = value if made is None or isinstance(made, Unknown) else made
     return value
 
 
@@ -133,73 +135,17 @@ def _backward(machine: Machine, decorator: ir.Expr, frame: Frame) -> bool | None
     return value if isinstance(value, bool) else None
 
 
-def _decorate(
-    machine: Machine, applied: FunctionValue | BoundMethod, decorator: ir.Expr, value: FunctionValue, frame: Frame
-) -> Value:
-    result = _decorated(machine, applied, decorator, value, frame)
-    return result if not isinstance(result, Unknown) else value
-
-
-def _decorated(
-    machine: Machine, applied: FunctionValue | BoundMethod, decorator: ir.Expr, value: Value, frame: Frame
-) -> Value:
-    """What a decorator of the project makes of a function or class."""
-    function = applied.function if isinstance(applied, BoundMethod) else applied
-    if is_generator(function.definition.node) or not machine.may_enter(function.definition):
+def decorated(machine: Machine, applied: Value, decorator: ir.Expr, value: Value, frame: Frame) -> Value:
+    """What a decorator of the project makes of a function, kernel or class."""
+    function = applied.function if isinstance(applied, (BoundMethod, Partial)) else applied
+    if isinstance(function, FunctionValue) and (
+        is_generator(function.definition.node) or not machine.may_enter(function.definition)
+    ):
         return value
     site = machine.location(decorator, frame)
     if isinstance(decorator, ir.Call):
         return machine.call(machine.evaluate(decorator, frame), (value,), {}, site)
     return machine.call(applied, (value,), {}, site)
-
-
-def _define_class(
-    machine: Machine, definition: Definition, node: ir.ClassDef, frame: Frame, closure: Frame | None
-) -> Value:
-    bases = tuple(machine.evaluate(base, frame) for base in node.bases)
-    cls = ClassValue(definition, bases, closure)
-    marks: list[tuple[FunctionValue | BoundMethod, ir.Expr]] = []
-    for decorator in node.decorators:
-        inner = decorator.func if isinstance(decorator, ir.Call) else decorator
-        applied = machine.evaluate(inner, frame)
-        if isinstance(applied, ExternalValue):
-            if applied.name in _STRUCT_DECORATORS:
-                cls.kind = "struct"
-            elif applied.name in _DATACLASS_DECORATORS:
-                cls.kind = "dataclass"
-        elif isinstance(applied, (FunctionValue, BoundMethod)):
-            marks.append((applied, decorator))
-    outside = cls.external_bases
-    if "warp.Tape" in outside:
-        cls.kind = "tape"
-    elif "typing.NamedTuple" in outside:
-        cls.kind = "namedtuple"
-    elif any(name.startswith("enum.") for name in outside):
-        cls.kind = "enum"
-    elif cls.kind == "plain" and any(isinstance(base, ClassValue) and base.kind == "dataclass" for base in bases):
-        cls.kind = "dataclass"
-    _tell_base(machine, cls, node, frame)
-    result: Value = cls
-    for maker, decorator in reversed(marks):
-        made = _decorated(machine, maker, decorator, result, frame)
-        result = result if isinstance(made, Unknown) else made
-    return result
-
-
-def _tell_base(machine: Machine, cls: ClassValue, node: ir.ClassDef, frame: Frame) -> None:
-    """A class that is made is given to the ``__init_subclass__`` of the class that it derives from."""
-    for base in cls.lineage()[1:]:
-        found = members.class_member(machine, base, "__init_subclass__")
-        if found is not None:
-            if isinstance(found[1], FunctionValue) and machine.may_enter(found[1].definition):
-                site = machine.location(node, frame)
-                keywords = {
-                    keyword.name: machine.evaluate(keyword.value, frame)
-                    for keyword in node.keywords
-                    if keyword.name is not None and keyword.name != "metaclass"
-                }
-                call_function(machine, found[1], (cls,), keywords, site, bound=True)
-            return
 
 
 def _yields(function: ir.FunctionDef | ir.ClassDef) -> bool:
@@ -284,11 +230,7 @@ def call_function(
     if _may_yield(definition) and is_generator(node):
         if any(name.endswith("contextmanager") for name in members.decorators(machine, function)):
             return GeneratorContext(definition, frame, site)
-        # All that it yields is made at once.
-        made = ListValue([])
-        frame.on_yield = made.items.append
-        machine.run(definition, site, frame)
-        return made
+        return GeneratorValue(definition, frame, site)
     signal = machine.run(definition, site, frame)
     if isinstance(signal, Return):
         if signal.value.__class__ is Unknown or signal.value.__class__ is tuple:
@@ -339,7 +281,7 @@ def _class_of(machine: Machine, receiver: Value, definition: Definition) -> Clas
     cls = receiver.cls if isinstance(receiver, Instance) else receiver
     if not isinstance(cls, ClassValue):
         return None
-    for ancestor in cls.lineage():
+    for ancestor in (*cls.lineage(), *(() if cls.meta is None or cls is not receiver else cls.meta.lineage())):
         if ancestor.definition.node is definition.scope[-1]:
             return ancestor
     return None
@@ -359,7 +301,7 @@ def bind(machine: Machine, function: FunctionValue, args: tuple[Value, ...], key
     for parameter in node.parameters:
         name, kind = parameter.name, parameter.kind
         if kind == "positional" and taken < len(args):
-            names[name] = _named(args[taken], name)
+            names[name] = named(args[taken], name)
             taken += 1
         elif kind == "*":
             names[name] = Unknown(name) if spread is not None else args[taken:]
@@ -367,7 +309,7 @@ def bind(machine: Machine, function: FunctionValue, args: tuple[Value, ...], key
         elif kind == "**":
             names[name] = DictValue(given.copy(), open=more is not None)
         elif name in given:
-            names[name] = _named(given.pop(name), name)
+            names[name] = named(given.pop(name), name)
         elif parameter.default is not None and more is None:
             names[name] = _default(machine, function, parameter)
         else:
@@ -375,7 +317,7 @@ def bind(machine: Machine, function: FunctionValue, args: tuple[Value, ...], key
     return frame
 
 
-def _named(value: Value, name: str) -> Value:
+def named(value: Value, name: str) -> Value:
     """An array that has no name yet is called by the first one that it gets."""
     if isinstance(value, ArrayValue) and not value.storage.name:
         value.storage.name = name
@@ -409,95 +351,10 @@ def _call_lambda(machine: Machine, function: LambdaValue, args: tuple[Value, ...
         elif parameter.name in keywords:
             frame.names[parameter.name] = keywords[parameter.name]
         elif parameter.default is not None:
-            frame.names[parameter.name] = machine.evaluate(parameter.default, outer)
+            frame.names[parameter.name] = function.defaults[parameter.name]
         else:
             frame.names[parameter.name] = Unknown(parameter.name)
     return machine.evaluate(function.node.body, frame)
-
-
-# --- classes ---
-
-
-def construct(
-    machine: Machine, cls: ClassValue, args: tuple[Value, ...], keywords: dict[str, Value], site: Location
-) -> Value:
-    """``cls(...)``."""
-    if cls.kind == "tape":
-        return machine.recorder.new_tape()
-    if cls.kind == "enum":
-        return args[0] if args else Unknown(cls.definition.node.name)
-    machine.tick()
-    maker = members.class_member(machine, cls, "__new__") if cls.kind == "plain" else None
-    if maker is not None and isinstance(maker[1], FunctionValue):
-        given = call_function(machine, maker[1], (cls, *args), keywords, site, bound=True)
-        if not isinstance(given, Instance):
-            return given
-        instance = given
-    else:
-        instance = Instance(cls)
-        machine.instances.append(instance)
-    if cls.kind == "plain" and cls.external_bases:
-        instance.contents = inheriting.new_contents(cls)
-    if cls.kind == "struct":
-        for field in _fields(cls):
-            instance.attributes[field.target.id] = None  # type: ignore[union-attr]
-        return instance
-    found = members.class_member(machine, cls, "__init__")
-    if found is not None and isinstance(found[1], FunctionValue):
-        call_function(machine, found[1], (instance, *args), keywords, site, bound=True)
-    elif cls.kind in ("dataclass", "namedtuple"):
-        _fill_fields(machine, instance, args, keywords, site)
-    elif instance.contents is not None:
-        inheriting.fill(machine, instance, args, keywords, site)
-    elif args or keywords:
-        escape(machine, args, keywords, cls.definition.node.name, site)
-    return instance
-
-
-def _fields(cls: ClassValue) -> list[ir.AnnAssign]:
-    """The annotated fields of a class and of its project bases, base classes first."""
-    found: dict[str, ir.AnnAssign] = {}
-    for ancestor in reversed(cls.lineage()):
-        for statement in ancestor.definition.node.body:
-            if isinstance(statement, ir.AnnAssign) and isinstance(statement.target, ir.Name):
-                found[statement.target.id] = statement
-    return list(found.values())
-
-
-def fields_of(cls: ClassValue) -> list[str]:
-    """The names of the fields of a dataclass, in order."""
-    return [field.target.id for field in _fields(cls) if isinstance(field.target, ir.Name)]
-
-
-def _fill_fields(
-    machine: Machine, instance: Instance, args: tuple[Value, ...], keywords: dict[str, Value], site: Location
-) -> None:
-    positional = list(args)
-    frame = members.class_frame(machine, instance.cls)
-    for field in _fields(instance.cls):
-        assert isinstance(field.target, ir.Name)
-        name = field.target.id
-        if positional:
-            instance.attributes[name] = _named(positional.pop(0), name)
-        elif name in keywords:
-            instance.attributes[name] = _named(keywords[name], name)
-        elif field.value is not None:
-            instance.attributes[name] = _named(_field_default(machine, field.value, frame, site), name)
-        else:
-            instance.attributes[name] = Unknown(name)
-    found = members.class_member(machine, instance.cls, "__post_init__")
-    if found is not None and isinstance(found[1], FunctionValue):
-        call_function(machine, found[1], (instance,), {}, site, bound=True)
-
-
-def _field_default(machine: Machine, node: ir.Expr, frame: Frame, site: Location) -> Value:
-    if isinstance(node, ir.Call) and machine.evaluate(node.func, frame) == ExternalValue("dataclasses.field"):
-        factory = node.keyword("default_factory")
-        if factory is not None:
-            return machine.call(machine.evaluate(factory, frame), (), {}, site)
-        default = node.keyword("default")
-        return Unknown("field") if default is None else machine.evaluate(default, frame)
-    return machine.evaluate(node, frame)
 
 
 # --- methods of known values ---
@@ -516,7 +373,7 @@ def _call_method(
     if isinstance(receiver, OptimizerValue):
         return optimizers.call_method(machine, receiver, method.name, args, keywords, site)
     if isinstance(receiver, ContextValue):
-        return contexts.call_stack_method(machine, receiver, method.name, args, site)
+        return contexts.call_stack_method(machine, receiver, method.name, args, keywords, site)
     if isinstance(receiver, FunctionValue):
         return register(machine, receiver, args)
     if isinstance(receiver, Instance):
@@ -546,50 +403,3 @@ def _call_unknown(
                 return result
     escape(machine, args, keywords, function.hint or "an unknown function", site)
     return Unknown(function.hint)
-
-
-# --- escape ---
-
-
-def escape(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], callee: str, site: Location) -> None:
-    """Values go to code that is not known: what it may do to arrays becomes unknown.
-
-    Such code may switch gradients on, so "no gradient" is no longer known; that it switches them off is not assumed.
-    """
-    for array in reachable_arrays((*args, *keywords.values())):
-        if array.requires_grad is False and array.storage.owner is None:
-            array.requires_grad = None
-        machine.recorder.escaped(array, callee, site)
-
-
-def reachable_arrays(values: tuple[Value, ...], limit: int = 400) -> list[ArrayValue]:
-    """The arrays that can be reached from some values."""
-    found: list[ArrayValue] = []
-    seen: set[int] = set()
-    stack: list[Value] = list(reversed(values))
-    while stack and len(found) < limit:
-        value = stack.pop()
-        if isinstance(value, ArrayValue):
-            if id(value) not in seen:
-                seen.add(id(value))
-                found.append(value)
-            continue
-        if isinstance(value, tuple):
-            stack.extend(value)
-            continue
-        if not isinstance(value, (ListValue, DictValue, Instance, TensorValue, BoundMethod)) or id(value) in seen:
-            continue
-        seen.add(id(value))
-        if isinstance(value, ListValue):
-            stack.extend(value.items)
-        elif isinstance(value, DictValue):
-            stack.extend(value.entries.values())
-        elif isinstance(value, Instance):
-            stack.extend(value.attributes.values())
-            if value.contents is not None:
-                stack.append(value.contents)
-        elif isinstance(value, BoundMethod):
-            stack.append(value.receiver)
-        else:
-            stack.append(value.array)
-    return found

@@ -12,6 +12,7 @@ from warplint.tapes.values import (
     Instance,
     ListValue,
     Method,
+    ModuleValue,
     TapeValue,
     Unknown,
     Value,
@@ -36,6 +37,8 @@ def call_method(
         return _dict_method(machine, receiver, name, args, keywords)
     if isinstance(receiver, str):
         return texts.call_method(receiver, name, args, keywords)
+    if isinstance(receiver, ModuleValue):  # `globals().update(...)`
+        return _module_method(machine, receiver, name, args, keywords, site)
     if isinstance(receiver, tuple):
         if name == "index" and args and args[0] in receiver:
             return receiver.index(args[0])
@@ -51,6 +54,25 @@ def call_method(
             machine.recorder.reset_tape(receiver.receiver)
         return None
     return Unknown(name)
+
+
+def _module_method(
+    machine: Machine, owner: ModuleValue, name: str, args: tuple[Value, ...], keywords: dict[str, Value], site: Location
+) -> Value:
+    """A method of the dict of a module's names."""
+    names: dict[object, Value] = {key: value for key, value in keywords.items()}  # noqa: C416
+    if name == "update" and args and isinstance(args[0], DictValue):
+        names |= args[0].entries
+    elif name in ("get", "setdefault") and args and isinstance(args[0], str):
+        known = args[0] in machine.globals(owner.module).names or bool(owner.module.bindings(args[0]))
+        if known:
+            return sequences.get_item(machine, owner, args[0], site)
+        if name == "get":
+            return args[1] if len(args) > 1 else None
+        names = {args[0]: args[1] if len(args) > 1 else None}
+    for key, value in names.items():
+        sequences.set_item(machine, owner, key, value, site)  # type: ignore[arg-type]
+    return names.get(args[0]) if name == "setdefault" and args else None
 
 
 def _list_method(machine: Machine, owner: ListValue, name: str, args: tuple[Value, ...]) -> Value:
@@ -81,8 +103,12 @@ def _list_method(machine: Machine, owner: ListValue, name: str, args: tuple[Valu
         index = first if args else -1
         if isinstance(index, int) and not (owner.open and index < 0) and -len(owner.items) <= index < len(owner.items):
             return owner.items.pop(index)
+        if isinstance(index, int) and not owner.open:
+            machine.fails("IndexError")
         return Unknown("element")
     if name in ("popleft",):
+        if not owner.items and not owner.open:
+            machine.fails("IndexError")
         return owner.items.pop(0) if owner.items else Unknown("element")
     if name == "clear":
         owner.items.clear()
@@ -140,6 +166,8 @@ def _dict_method(
         key_known = is_key(first)
         if key_known and first in owner.entries:
             return owner.entries.pop(first) if name == "pop" else owner.entries[first]
+        if name == "pop" and len(args) == 1 and key_known and not owner.open:
+            machine.fails("KeyError")
         if owner.open or not key_known:
             return Unknown("item")
         default = args[1] if len(args) > 1 else None

@@ -14,6 +14,7 @@ from warplint.tapes.values import (
     FunctionValue,
     GeneratorContext,
     Instance,
+    Partial,
     TapeValue,
     Unknown,
     Value,
@@ -84,6 +85,8 @@ def leave(machine: Machine, entered: Entered, site: Location) -> None:
             inner = manager.entered.pop()
             assert isinstance(inner, Entered)
             leave(machine, inner, site)
+    elif isinstance(manager, Partial):
+        machine.call(manager, (), {}, site)
     elif isinstance(manager, Instance):
         found = members.class_member(machine, manager.cls, "__exit__")
         if found is not None and isinstance(found[1], FunctionValue):
@@ -91,9 +94,14 @@ def leave(machine: Machine, entered: Entered, site: Location) -> None:
 
 
 def call_stack_method(
-    machine: Machine, stack: ContextValue, name: str, args: tuple[Value, ...], site: Location
+    machine: Machine,
+    stack: ContextValue,
+    name: str,
+    args: tuple[Value, ...],
+    keywords: dict[str, Value],
+    site: Location,
 ) -> Value:
-    """``stack.enter_context(manager)`` and ``stack.close()`` of an ``ExitStack``."""
+    """``stack.enter_context(manager)``, ``stack.callback(function)`` and ``stack.close()`` of an ``ExitStack``."""
     if name == "enter_context" and args and stack.entered is not None:
         if isinstance(args[0], GeneratorContext):
             begun = _begin(machine, args[0])
@@ -104,6 +112,14 @@ def call_stack_method(
         entered = enter(machine, args[0], site)
         stack.entered.append(entered)
         return entered.result
+    if name in ("callback", "push") and args and stack.entered is not None:
+        stack.entered.append(Entered(None, Partial(args[0], args[1:], keywords)))
+        return args[0]
+    if name == "pop_all" and stack.entered is not None:
+        moved = ContextValue(None, list(stack.entered))
+        moved.result = moved
+        stack.entered.clear()
+        return moved
     if name == "close":
         leave(machine, Entered(stack, stack), site)
     return Unknown(name)
@@ -125,9 +141,11 @@ def _run(machine: Machine, manager: GeneratorContext, body: tuple[ir.Stmt, ...])
     machine.tick()
     machine.covered.add(id(manager.definition.node))
     machine.recorder.enter(manager.definition.qualname, manager.site)
+    machine.callers.append((manager.definition, None))
     try:
         machine.execute(body, manager.frame)
     finally:
+        machine.callers.pop()
         machine.recorder.leave()
 
 

@@ -9,13 +9,13 @@ from warplint.ir import syntax as ir
 from warplint.ir.spans import Location, Span
 from warplint.records import dataclass
 from warplint.source.project import Definition, Module, Project
-from warplint.tapes import calls, hostdata, members, tables, tapes
+from warplint.tapes import classes, generators, hostdata, members, tables, tapes
 from warplint.tapes.candidates import candidates, openers, opens_tapes
 from warplint.tapes.frames import HostError, OutOfBudget
 from warplint.tapes.machine import Effects, Machine
 from warplint.tapes.questions import Questions
 from warplint.tapes.trace import BackwardRun, Trace
-from warplint.tapes.values import BoundMethod, ClassValue, FunctionValue, Instance, Unknown, Value
+from warplint.tapes.values import BoundMethod, ClassValue, FunctionValue, GeneratorValue, Instance, Unknown, Value
 
 #: Steps (statements and calls) of one run as it is written, of one run with smaller counts, of all runs from one entry
 #: point, and of all runs for one module.
@@ -212,7 +212,7 @@ def _call_in_class(machine: Machine, cls: ClassValue, definition: Definition, si
     given: tuple[tuple[Value, ...], dict[str, Value]] = ((), {})
     if found is not None and isinstance(found[1], FunctionValue):
         given = _arguments(machine, found[1].definition, skip=1, constructor=True)
-    instance = calls.construct(machine, cls, *given, site)
+    instance = classes.construct(machine, cls, *given, site)
     for name in ("setUp", "setup_method"):
         setup = members.class_member(machine, cls, name)
         if isinstance(instance, Instance) and setup is not None and isinstance(setup[1], FunctionValue):
@@ -233,7 +233,9 @@ def _call_method(machine: Machine, instance: Instance, definition: Definition, s
 
 
 def _give_back(machine: Machine, result: Value, site: Location) -> None:
-    """Whoever called the entry point gets its result."""
+    """Whoever called the entry point gets its result, and takes all that it yields."""
+    if isinstance(result, GeneratorValue):
+        generators.drained(machine, result)
     hostdata.note_use(machine, result, site, result=True)
     tapes.read_gradients(machine, result, "escape", site)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Location
 from warplint.source.project import canonical
-from warplint.tapes import calls, hostdata, members, operators, sequences, texts
+from warplint.tapes import calls, generators, hostdata, members, operators, sequences, texts
 from warplint.tapes.code import Code, Makers
 from warplint.tapes.frames import Frame
 from warplint.tapes.questions import derived
@@ -17,11 +18,11 @@ from warplint.tapes.values import (
     ArrayValue,
     DictValue,
     ExternalValue,
+    GeneratorValue,
     Instance,
     LambdaValue,
     ListValue,
     Method,
-    ModuleValue,
     Unknown,
     Value,
     is_key,
@@ -99,8 +100,6 @@ def _attribute(node: ir.Attribute, path: Path) -> Code:
                 return attributes[name]
         elif kind is ExternalValue:
             return external(f"{owner.name}.{name}")  # type: ignore[union-attr]
-        elif kind is ModuleValue:
-            return machine.global_name(owner.module, name)  # type: ignore[union-attr]
         elif kind is ListValue or kind is DictValue:
             return Method(owner, name)
         return members.get_attribute(machine, owner, name, site)
@@ -127,8 +126,8 @@ def _slice(node: ir.Slice, path: Path) -> Code:
 
 
 def _call(node: ir.Call, path: Path) -> Code:
-    if node.func.__class__ is ir.Name and node.func.id == "super" and not node.args:
-        return _super
+    if node.func.__class__ is ir.Name and node.func.id in _NAMES_OF and not node.args and not node.keywords:
+        return _NAMES_OF[node.func.id]
     if any(arg.__class__ is ir.Starred for arg in node.args) or any(word.name is None for word in node.keywords):
         return _call_with_spread(node, path)
     callee, site = make(node.func, path), Location(path, node.span)
@@ -154,6 +153,24 @@ def _call(node: ir.Call, path: Path) -> Code:
 def _super(machine: Machine, frame: Frame) -> Value:
     machine.tick()
     return members.make_super(frame)
+
+
+def _globals(machine: Machine, frame: Frame) -> Value:
+    """``globals()``: the module itself, whose items are its names."""
+    machine.tick()
+    return machine.module_value(frame.module)
+
+
+def _locals(machine: Machine, frame: Frame) -> Value:
+    """``locals()``, and ``vars()`` without an argument."""
+    if frame.kind == "module":
+        return _globals(machine, frame)
+    machine.tick()
+    return DictValue(dict(frame.names))
+
+
+#: Calls without arguments that ask the frame they are made in.
+_NAMES_OF: dict[str, Code] = {"super": _super, "globals": _globals, "locals": _locals, "vars": _locals}
 
 
 def _call_with_spread(node: ir.Call, path: Path) -> Code:
@@ -397,7 +414,15 @@ def _walrus(node: ir.Walrus, path: Path) -> Code:
 
 
 def _lambda(node: ir.Lambda, path: Path) -> Code:
-    return lambda machine, frame: LambdaValue(node, frame)
+    given = [(part.name, make(part.default, path)) for part in node.parameters if part.default is not None]
+    return lambda machine, frame: LambdaValue(node, frame, {name: value(machine, frame) for name, value in given})
+
+
+def _handed_on(machine: Machine, owner: Frame, item: Value) -> bool:
+    """What an inner generator yields is yielded by the outer one."""
+    assert owner.on_yield is not None
+    owner.on_yield(item)
+    return True
 
 
 def _opaque(node: ir.Opaque, path: Path) -> Code:
@@ -413,6 +438,9 @@ def _opaque(node: ir.Opaque, path: Path) -> Code:
             owner = owner.parent
         if owner is not None and owner.on_yield is not None:
             given = values[0] if values else None
+            if kind == "yieldfrom" and given.__class__ is GeneratorValue and given.left is None:
+                generators.loop(machine, given, partial(_handed_on, machine, owner))
+                return None
             for item in sequences.rounds(machine, given)[0] if kind == "yieldfrom" else (given,):
                 owner.on_yield(item)
         return None

@@ -15,7 +15,11 @@ class OutOfBudget(Exception):
 
 
 class HostError(Exception):
-    """The host code raised an exception."""
+    """The host code raised an exception; ``name`` is its type, empty where that is not known."""
+
+    def __init__(self, name: str = "") -> None:
+        super().__init__(name)
+        self.name = name
 
 
 @dataclass(slots=True)

@@ -174,7 +174,7 @@ def _copies_itself(machine: Machine, value: Instance, name: str) -> bool:
 
 def replaced(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
     """``dataclasses.replace(instance, name=value, ...)``, and ``_replace`` of a named tuple."""
-    from warplint.tapes.calls import construct, fields_of
+    from warplint.tapes.classes import construct, fields_of
 
     value = args[0] if args else None
     if not isinstance(value, Instance) or value.cls.kind not in ("dataclass", "namedtuple") or "**" in keywords:
@@ -185,12 +185,40 @@ def replaced(machine: Machine, args: Args, keywords: Keywords, site: Location) -
 
 def as_dict(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
     """``_asdict()`` of a named tuple, and ``vars`` of anything: the objects themselves."""
-    from warplint.tapes.calls import fields_of
+    from warplint.tapes.classes import fields_of
 
     value = args[0] if args else None
     if not isinstance(value, Instance):
         return Unknown("asdict")
     return DictValue({name: value.attributes.get(name, Unknown(name)) for name in fields_of(value.cls)})
+
+
+def as_plain_dict(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
+    """``dataclasses.asdict(instance)``: nested dataclasses become dicts, and anything else is copied deeply."""
+    value = args[0] if args else None
+    if not isinstance(value, Instance) or value.cls.kind != "dataclass":
+        return Unknown("asdict")
+    return DictValue({name: _plain(machine, part, site) for name, part in _parts(value)})
+
+
+def as_plain_tuple(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
+    """``dataclasses.astuple(instance)``."""
+    value = args[0] if args else None
+    if not isinstance(value, Instance) or value.cls.kind != "dataclass":
+        return Unknown("astuple")
+    return tuple(_deep(machine, part, {}) for _, part in _parts(value))
+
+
+def _parts(value: Instance) -> list[tuple[str, Value]]:
+    from warplint.tapes.classes import fields_of
+
+    return [(name, value.attributes.get(name, Unknown(name))) for name in fields_of(value.cls)]
+
+
+def _plain(machine: Machine, value: Value, site: Location) -> Value:
+    if isinstance(value, Instance) and value.cls.kind == "dataclass":
+        return as_plain_dict(machine, (value,), {}, site)
+    return _deep(machine, value, {})
 
 
 def dict_of_keys(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from warplint.ir.spans import Location
-from warplint.tapes import members, operators, sequences
-from warplint.tapes.values import BoundMethod, FunctionValue, Instance, ListValue, Unknown, Value
+from warplint.tapes import generators, members, operators, sequences
+from warplint.tapes.values import BoundMethod, FunctionValue, GeneratorValue, Instance, ListValue, Unknown, Value
 
 if TYPE_CHECKING:
     from warplint.tapes.machine import Machine
@@ -29,6 +30,8 @@ def iterator(machine: Machine, args: Args, keywords: Keywords, site: Location) -
     """``iter(iterable)``: a list of its own, which ``next`` takes from."""
     if len(args) != 1:
         return Unknown("iter")
+    if isinstance(args[0], GeneratorValue):
+        return args[0]
     known = sequences.elements(machine, args[0])
     if known is not None:
         return ListValue(known)
@@ -40,6 +43,8 @@ def iterator(machine: Machine, args: Args, keywords: Keywords, site: Location) -
 def following(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
     """``next(iterator, default)``."""
     value = args[0] if args else None
+    if isinstance(value, GeneratorValue):
+        value = generators.drained(machine, value)
     if isinstance(value, Instance):
         found = members.class_member(machine, value.cls, "__next__")
         if found is not None and isinstance(found[1], FunctionValue):
@@ -52,6 +57,8 @@ def following(machine: Machine, args: Args, keywords: Keywords, site: Location) 
             return first
         if len(args) > 1 and not value.open:
             return args[1]
+        if not value.open:
+            machine.fails("StopIteration")
     return Unknown("next")
 
 
@@ -82,6 +89,10 @@ def call(machine: Machine, name: str, args: Args, keywords: Keywords, site: Loca
     function = _PURE.get(name)
     if function is None:
         return Unknown(f"itertools.{name}")
+    if name == "islice" and len(args) == 2 and isinstance(args[1], int):
+        first = args[0]
+        if isinstance(first, GeneratorValue) and first.left is None and first.most is None:
+            return replace(first, most=args[1])
     columns, options, is_open = _split(machine, name, args)
     repeat = keywords.get("repeat", 1)
     if name == "product" and isinstance(repeat, int):

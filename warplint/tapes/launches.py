@@ -85,7 +85,7 @@ def run_command(machine: Machine, command: CommandValue, site: Location) -> None
 
 
 def _unknown_kernel(machine: Machine, arguments: list[Value], site: Location) -> None:
-    from warplint.tapes.calls import reachable_arrays
+    from warplint.tapes.escaping import reachable_arrays
 
     for array in reachable_arrays(tuple(arguments)):
         machine.recorder.escaped(array, "a kernel that is not known", site)

@@ -24,11 +24,12 @@ from warplint.source.project import (
     Resolved,
 )
 from warplint.source.project import Value as Bound
-from warplint.tapes import calls, expressions, kernels_of, statements, tables
+from warplint.tapes import calls, errors, expressions, kernels_of, statements, tables
 from warplint.tapes.frames import Frame, HostError, OutOfBudget, Signal
 from warplint.tapes.questions import Questions
 from warplint.tapes.recorder import Recorder
 from warplint.tapes.values import (
+    Builtin,
     ClassValue,
     DictValue,
     ExternalValue,
@@ -90,11 +91,13 @@ class Machine:
         self.recorder = Recorder()
         #: How many interpreted calls are inside one another here.
         self._active = 0
-        #: How many `try` statements with handlers are around the present place.
-        self.handlers = 0
+        #: What the `try` statements with handlers around the present place handle.
+        self.handlers: list[errors.Handled] = []
         #: The definitions that were run, by the identity of their nodes.
         self.covered: set[int] = set()
         self.instances: list[Instance] = []
+        #: The functions that run, outermost first, each with the call as it is written.
+        self.callers: list[tuple[Definition, ir.Call | None]] = []
         #: The call that is being made, as it is written.
         self.written: ir.Call | None = None
         # How many records there were when a function was last called, and the steps that were left when they came.
@@ -114,6 +117,8 @@ class Machine:
         self.pending: list[tuple[ClassValue, Value]] = []
         #: The module whose code is run.
         self.started: Module | None = None
+        #: What makes the class that a metaclass is asked to make.
+        self.making: list[Builtin] = []
         #: Classes whose subclasses have been made, by identity.
         self.completed: set[int] = set()
 
@@ -131,6 +136,11 @@ class Machine:
         if self.budget < 0 or self.counts or self.cut:
             raise OutOfBudget
         self.shrunk, self.floor = True, 0
+
+    def fails(self, error: str) -> None:
+        """What is done here raises an error of Python's own, if a handler names it."""
+        if self.handlers and errors.asks_for(self.handlers, error):
+            raise HostError(error)
 
     def evaluate(self, node: ir.Expr, frame: Frame) -> Value:
         """The value of an expression."""
@@ -165,6 +175,8 @@ class Machine:
         self._active += 1
         depths[key] = before + 1
         self.recorder.enter(self._qualname(definition), site)
+        written = self.written
+        self.callers.append((definition, written if written is not None and written.span == site.span else None))
         self.covered.add(key)
         records = len(self.recorder.trace.records)
         if records != self._records:
@@ -176,6 +188,7 @@ class Machine:
         finally:
             self._active -= 1
             depths[key] = before
+            self.callers.pop()
             self.recorder.leave()
 
     def _qualname(self, definition: Definition) -> str:
@@ -189,7 +202,7 @@ class Machine:
     @contextmanager
     def suspended(self, definition: Definition) -> Iterator[None]:
         """The time that the caller's code runs inside an activation (the body of a ``with`` over a generator)."""
-        place = self.recorder.leave()
+        place, caller = self.recorder.leave(), self.callers.pop()
         key = id(definition.node)
         self._active -= 1
         self._depths[key] -= 1
@@ -198,6 +211,7 @@ class Machine:
         finally:
             self._active += 1
             self._depths[key] += 1
+            self.callers.append(caller)
             self.recorder.enter(*place)
 
     def may_enter(self, definition: Definition) -> bool:
@@ -249,6 +263,8 @@ class Machine:
         names[name] = value
         if isinstance(value, (DictValue, ListValue)) and isinstance(resolved, Bound):
             tables.complete(self, resolved.module, name)
+        elif isinstance(value, Instance) and isinstance(resolved, Bound):
+            tables.complete_object(self, resolved)
         return names[name]
 
     def resolved(self, found: Resolved, hint: str) -> Value:

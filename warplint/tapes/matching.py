@@ -127,7 +127,7 @@ def _fit(machine: Machine, pattern: Any, value: Value, frame: Frame, site: Locat
 
 
 def _fit_class(machine: Machine, pattern: Any, value: Value, frame: Frame, site: Location) -> Any:
-    from warplint.tapes.calls import fields_of
+    from warplint.tapes.classes import fields_of
 
     kind = _constant(machine, pattern.cls, frame, site)
     if not isinstance(kind, (ClassValue, ExternalValue)):

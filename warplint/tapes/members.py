@@ -53,6 +53,10 @@ def get_attribute(machine: Machine, owner: Value, name: str, site: Location) -> 
 
         return external(f"{owner.name}.{name}")
     if isinstance(owner, ModuleValue):
+        if name == "__dict__":
+            return owner
+        if name in ("get", "update", "setdefault") and not owner.module.bindings(name):
+            return Method(owner, name)
         return machine.global_name(owner.module, name)
     if isinstance(owner, ArrayValue):
         return arrays.attribute(machine, owner, name, site)
@@ -64,7 +68,7 @@ def get_attribute(machine: Machine, owner: Value, name: str, site: Location) -> 
             known = {
                 key[1]: value for key, value in owner.children.items() if isinstance(key, tuple) and key[0] == "attr"
             }
-            return DictValue(known, open=owner.hint != "namespace")
+            return DictValue(known, open=True)
         part = owner.child(("attr", name), f"{owner.hint}.{name}" if owner.hint else name)
         if name == "T" and isinstance(part, Unknown):
             hostdata.note_view(owner, part, strided=True)
@@ -98,9 +102,11 @@ def _instance_attribute(machine: Machine, owner: Instance, name: str, site: Loca
     if name in owner.attributes:
         return owner.attributes[name]
     if name == "__dict__":
-        return DictValue(dict(owner.attributes), open=True)
+        return DictValue(owner.attributes, open=bool(owner.cls.external_bases))
     if name == "__class__":
         return owner.cls
+    if name == "__init__" and class_member(machine, owner.cls, name) is None:
+        return ExternalValue("object.__init__")
     if owner.cls.kind == "namedtuple" and name in ("_replace", "_asdict"):
         return Method(owner, name)
     if not name.startswith("__") and class_member(machine, owner.cls, name) is None:
@@ -113,6 +119,8 @@ def _instance_attribute(machine: Machine, owner: Instance, name: str, site: Loca
         return inheriting.inherited(machine, owner, name)
     found = _class_attribute(machine, owner.cls, name, owner, site)
     if isinstance(found, Unknown) and class_member(machine, owner.cls, name) is None:
+        if not owner.cls.external_bases:
+            machine.fails("AttributeError")
         owner.attributes[name] = found  # the same unknown value each time; a property is asked again
     return found
 
@@ -164,6 +172,23 @@ def _used_names(node: ir.Expr) -> tuple[str, ...]:
 
 
 _names_in = Memo(_used_names)
+
+
+def _called_fields(node: ir.FunctionDef | ir.ClassDef) -> tuple[str, ...]:
+    return tuple(
+        name
+        for name, inner in _bound_in(node).items()
+        if isinstance(inner, ir.Assign) and isinstance(inner.value, ir.Call) and isinstance(inner.value.func, ir.Name)
+    )
+
+
+_fields_by_call = Memo(_called_fields)
+
+
+def described(cls: ClassValue) -> tuple[str, ...]:
+    """The names in the body of a class that get an object whose class wants to be told its name."""
+    module = cls.definition.module
+    return _fields_by_call(cls.definition.node) if "__set_name__" in module.text else ()
 
 
 def enum_members(machine: Machine, cls: ClassValue) -> list[Value]:
@@ -223,7 +248,19 @@ _decorators = Memo(_decorator_names)
 def _class_attribute(machine: Machine, cls: ClassValue, name: str, receiver: Value, site: Location) -> Value:
     found = class_member(machine, cls, name)
     if found is None:
+        if receiver is cls and cls.meta is not None:
+            told = _meta_attribute(machine, cls, cls.meta, name, site)
+            if told is not None:
+                return told[0]
         if receiver is cls:
+            if name == "__new__":
+                return Builtin(name, _new)
+            if name == "__subclasses__":
+                return Builtin(name, lambda machine, args, keywords, site: _subclasses(machine, cls))
+            if name == "__members__" and cls.kind == "enum":
+                return DictValue({_enum_name(member): member for member in enum_members(machine, cls)})
+            if name == "__dict__":
+                return DictValue(body_of(machine, cls), open=True)
             if name == "__name__":
                 return cls.definition.node.name
             if name == "apply" and any(base.endswith("autograd.Function") for base in cls.external_bases):
@@ -234,6 +271,48 @@ def _class_attribute(machine: Machine, cls: ClassValue, name: str, receiver: Val
 
         tables.complete_class(machine, found[0])
     return _bind(machine, found[0], found[1], receiver, name, site)
+
+
+def _subclasses(machine: Machine, cls: ClassValue) -> Value:
+    from warplint.tapes import tables
+
+    return ListValue(list(tables.subclasses(machine, cls)))
+
+
+def _enum_name(member: Value) -> Value:
+    return member.attributes.get("name") if isinstance(member, Instance) else None
+
+
+def body_of(machine: Machine, cls: ClassValue) -> dict[object, Value]:
+    """What the body of a class binds, in order."""
+    found: dict[object, Value] = {}
+    for name in _bound_in(cls.definition.node):
+        member = class_member(machine, cls, name)
+        if member is not None and member[0] is cls:
+            found[name] = member[1]
+    return found | {name: value for name, value in cls.attributes.items() if name not in found}
+
+
+def _meta_attribute(
+    machine: Machine, cls: ClassValue, meta: ClassValue, name: str, site: Location
+) -> tuple[Value] | None:
+    """What a class has of its own class, None where it has nothing."""
+    found = class_member(machine, meta, name)
+    if found is None:
+        maker = None if name.startswith("__") else class_member(machine, meta, "__getattr__")
+        if maker is not None and isinstance(maker[1], FunctionValue):
+            return (machine.call(BoundMethod(maker[1], cls), (name,), {}, site),)
+        return None
+    member = found[1]
+    if not isinstance(member, FunctionValue):
+        from warplint.tapes import tables
+
+        if isinstance(member, (DictValue, ListValue)):
+            tables.complete_class(machine, meta)
+        return (member,)
+    if decorators(machine, member) & {"property", "cached_property"}:
+        return (machine.call(member, (cls,), {}, site),)
+    return (BoundMethod(member, cls),)
 
 
 def _bind(machine: Machine, owner: ClassValue, member: Value, receiver: Value, name: str, site: Location) -> Value:
@@ -292,6 +371,8 @@ def _super_attribute(machine: Machine, owner: Super, name: str, site: Location) 
     cls = receiver.cls if isinstance(receiver, Instance) else receiver
     if isinstance(cls, ClassValue):
         lineage = cls.lineage()
+        if cls is receiver and owner.cls not in lineage and cls.meta is not None:
+            lineage = cls.meta.lineage()
         behind = lineage[lineage.index(owner.cls) + 1 :] if owner.cls in lineage else []
         for ancestor in behind:
             found = class_member(machine, ancestor, name)
@@ -306,7 +387,11 @@ def _super_attribute(machine: Machine, owner: Super, name: str, site: Location) 
     if name in ("__init__", "__init_subclass__"):
         return ExternalValue("object.__init__")
     if name == "__new__":
-        return Builtin("__new__", _new)
+        return machine.making[-1] if machine.making and "type" in owner.cls.external_bases else Builtin(name, _new)
+    if name == "__call__" and isinstance(receiver, ClassValue):
+        from warplint.tapes import classes
+
+        return Builtin(name, lambda machine, args, words, site: classes.construct(machine, receiver, args, words, site))
     return Unknown(name)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from warplint.ir.spans import Location
@@ -18,6 +18,7 @@ from warplint.tapes import (
     launches,
     records,
     sequences,
+    services,
     tapes,
     utilities,
     vocabulary,
@@ -27,10 +28,12 @@ from warplint.tapes.values import (
     Builtin,
     ClassValue,
     ContextValue,
+    DictValue,
     FunctionValue,
     Instance,
     KernelValue,
     ListValue,
+    Method,
     OptimizerValue,
     Partial,
     TapeValue,
@@ -52,12 +55,29 @@ def call_external(machine: Machine, name: str, args: Args, keywords: Keywords, s
     return _handler(name)(machine, args, keywords, site)
 
 
+#: Types whose methods are also called with the object in front of the arguments.
+_TYPES: dict[str, type] = {
+    "warp.Tape": TapeValue,
+    "warp.array": ArrayValue,
+    "list": ListValue,
+    "dict": DictValue,
+    "str": str,
+}
+
+
+#: What is no method: a function of the type itself.
+_KEPT = frozenset({"dict.fromkeys", "str.maketrans"})
+
+
 @lru_cache(4096)
 def _handler(name: str) -> Handler:
     """What stands for something outside the project."""
     handler = _HANDLERS.get(name)
     if handler is not None:
         return handler
+    owner, _, method = name.rpartition(".")
+    if owner in _TYPES and name not in _KEPT:
+        return partial(_unbound, owner, method)
     if name in utilities.UTILITIES:
         return _named(utilities.call, name)
     if name in allocations.ALLOCATORS:
@@ -71,6 +91,16 @@ def _handler(name: str) -> Handler:
     if name.startswith("numpy."):
         return _named(hostdata.numpy_call, name.removeprefix("numpy."))
     return _named(_other, name)
+
+
+def _unbound(owner: str, method: str, machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
+    """``type.method(object, ...)``."""
+    receiver = args[0] if args else None
+    if isinstance(receiver, Instance) and receiver.contents is not None:
+        receiver = receiver.contents
+    if isinstance(receiver, _TYPES[owner]):
+        return machine.call(Method(receiver, method), args[1:], keywords, site)
+    return _other(machine, f"{owner}.{method}", args, keywords, site)
 
 
 def _named(function: Callable[[Machine, str, Args, Keywords, Location], Value], name: str) -> Handler:
@@ -97,7 +127,7 @@ def _other(machine: Machine, name: str, args: Args, keywords: Keywords, site: Lo
     if vocabulary.role(name) == "harmless":
         _look(machine, args, keywords, site)
         return Unknown(name)
-    from warplint.tapes.calls import escape
+    from warplint.tapes.escaping import escape
 
     escape(machine, args, keywords, name, site)
     return Unknown(name)
@@ -129,7 +159,7 @@ def _warp(machine: Machine, name: str, args: Args, keywords: Keywords, site: Loc
         return Unknown(name)
     if kind == "harmless":
         return Unknown(name)
-    from warplint.tapes.calls import reachable_arrays
+    from warplint.tapes.escaping import reachable_arrays
 
     # Warp's own functions write arrays and read them; they do not change whether an array has a gradient.
     for array in reachable_arrays((*args, *keywords.values())):
@@ -281,20 +311,9 @@ def remembered(function: FunctionValue) -> FunctionValue:
     return FunctionValue(function.definition, function.closure, function.defaults, {})
 
 
-def _namespace(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
-    """``types.SimpleNamespace(name=value, ...)``."""
-    made = Unknown("namespace")
-    for key, value in keywords.items():
-        if key not in ("*", "**"):
-            made.children[("attr", key)] = value
-            if isinstance(value, ArrayValue) and not value.storage.name:
-                value.storage.name = key
-    return made
-
-
 def _fields(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
     """``dataclasses.fields(dataclass or instance)``: of each field, its name."""
-    from warplint.tapes.calls import fields_of
+    from warplint.tapes.classes import fields_of
 
     cls = args[0].cls if args and isinstance(args[0], Instance) else args[0] if args else None
     if not isinstance(cls, ClassValue) or cls.kind != "dataclass":
@@ -346,12 +365,32 @@ _HANDLERS: dict[str, Handler] = {
     "dataclasses.replace": functional.replaced,
     "warp.kernel": kernels_of.make,
     "warp.Kernel": kernels_of.construct,
-    "types.SimpleNamespace": _namespace,
-    "argparse.Namespace": _namespace,
+    "types.SimpleNamespace": services.namespace,
+    "argparse.Namespace": services.namespace,
+    "threading.local": services.namespace,
+    "contextvars.ContextVar": services.variable,
+    "queue.Queue": services.queue,
+    "queue.SimpleQueue": services.queue,
+    "functools.wraps": services.wrapping,
+    "functools.update_wrapper": services.same,
+    "dataclasses.asdict": functional.as_plain_dict,
+    "dataclasses.astuple": functional.as_plain_tuple,
     "collections.namedtuple": records.make_class,
     "typing.NamedTuple": records.make_class,
     "collections.deque": _deque,
     "dataclasses.fields": _fields,
+    "argparse.ArgumentParser": services.parser,
+    "concurrent.futures.ThreadPoolExecutor": services.executor,
+    "concurrent.futures.ProcessPoolExecutor": services.executor,
+    "concurrent.futures.as_completed": services.completed,
+    "multiprocessing.pool.ThreadPool": services.executor,
+    "threading.Thread": services.thread,
+    "asyncio.run": services.awaited,
+    "asyncio.gather": services.gathered,
+    "types.MethodType": services.bound,
+    "types.MappingProxyType": services.same,
+    "weakref.proxy": services.same,
+    "importlib.import_module": services.imported,
     "collections.OrderedDict": lambda machine, args, keywords, site: builtins.make_dict(machine, args, keywords),
     "collections.defaultdict": functional.default_dict,
     "collections.ChainMap": functional.chained,

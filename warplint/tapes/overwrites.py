@@ -15,7 +15,7 @@ from warplint.ir.facts import Fact, Label
 from warplint.ir.programs import TapeProgram
 from warplint.ir.spans import Location
 from warplint.records import dataclass
-from warplint.tapes import copies, duplicates, programs
+from warplint.tapes import copies, duplicates, housekeeping, programs
 from warplint.tapes.active import Activity, Edge, Origins
 from warplint.tapes.recorded import Operation, Sweep
 from warplint.tapes.stories import called_from, launch_name, name_of, plain_name
@@ -66,7 +66,8 @@ def facts(trace: Trace, sweeps: list[Sweep], actives: list[Activity]) -> Iterato
                 same = {second[0] for _, second in duplicates.repeated(trace, sweep)}
             if found.write[0] not in seen | same:
                 seen.add(found.write[0])
-                yield _fact(trace, sweep, found, right)
+                late = housekeeping.late(trace, sweep, found.write[0]) if found.loss == "value" else None
+                yield _fact(trace, sweep, found, right) if late is None else late
         right |= {record.context.site for position, record in sweep.operations if position not in seen}
 
 
@@ -203,7 +204,7 @@ def _overlap(value: _Needed, record: Launched | Copied, array: ArrayValue, acces
         rows = _rows(record, access.path, "written")
         if rows is not None:
             return not rows.isdisjoint(value.rows)
-    if _writes_itself(value.reader[1], read):
+    if value.rows is None and _writes_itself(value.reader[1], read):
         return False  # which of its elements such a launch reads is not known
     if not effect.placed:
         return True

@@ -37,7 +37,7 @@ def _mismatch(trace: Trace, sweep: Sweep, active: Activity, before: int) -> Iter
     if len(seeds) != 1 or (loss is not None and loss.storage not in seeds):
         return
     ((storage, seed),) = seeds.items()
-    value = _seed_value(trace, sweep, before, storage)
+    value, filled = _seed_value(trace, sweep, before, storage)
     reports = [
         record
         for record in trace.records[sweep.operations[0][0] :]
@@ -46,7 +46,7 @@ def _mismatch(trace: Trace, sweep: Sweep, active: Activity, before: int) -> Iter
     if seed.view:
         return
     if _is_one_over(value, seed) and reports and all(record.kind == "sum" for record in reports):
-        yield _scaled(trace, sweep, active, seed, reports[0])
+        yield _scaled(trace, sweep, active, seed, reports[0], filled)
     if not _is_ones(value):
         return
     one = seed.shape is not None and all(extent == 1 for extent in seed.shape)
@@ -63,21 +63,22 @@ def _mismatch(trace: Trace, sweep: Sweep, active: Activity, before: int) -> Iter
             if storage in written_here:
                 break
     if found is not None:
-        yield _scaled(trace, sweep, active, seed, found)
+        yield _scaled(trace, sweep, active, seed, found, filled)
         return
     if reports and all(record.kind == "curved" for record in reports):
-        yield _scaled(trace, sweep, active, seed, reports[0])
+        yield _scaled(trace, sweep, active, seed, reports[0], filled)
 
 
-def _seed_value(trace: Trace, sweep: Sweep, before: int, storage: Storage) -> Value:
+def _seed_value(trace: Trace, sweep: Sweep, before: int, storage: Storage) -> tuple[Value, GradientSeeded | None]:
+    """The gradient that a sweep starts from, and where it was filled in if ``backward`` is not given it."""
     for seed, value in zip(sweep.backward.seeds, sweep.backward.given, strict=False):
         if seed.storage is storage:
-            return value
-    found: Value = None
+            return value, None
+    found: GradientSeeded | None = None
     for record in trace.records[before : sweep.position]:
         if isinstance(record, GradientSeeded) and record.array.storage is storage:
-            found = record.value
-    return found
+            found = record
+    return (found.value if found is not None else None), found
 
 
 def _is_ones(value: Value) -> bool:
@@ -102,8 +103,15 @@ def _is_one_over(value: Value, seed: ArrayValue) -> bool:
     return isinstance(value, float) and count > 1 and abs(value * count - 1.0) < _ROUNDING
 
 
-def _scaled(trace: Trace, sweep: Sweep, active: Activity, seed: ArrayValue, report: Scaled | Reported) -> Fact:
-    place = sweep.backward.context
+def _scaled(
+    trace: Trace,
+    sweep: Sweep,
+    active: Activity,
+    seed: ArrayValue,
+    report: Scaled | Reported,
+    filled: GradientSeeded | None,
+) -> Fact:
+    place = sweep.backward.context if filled is None else filled.context
     name, seeds = name_of(seed), "ones, as for the sum"
     begin = f"the sweep starts from ones in the gradient of {name}: from its sum"
     if isinstance(report, Scaled):

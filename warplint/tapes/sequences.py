@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from warplint.ir.spans import Location
-from warplint.tapes import arrays, hostdata, members, operators, records
+from warplint.tapes import arrays, generators, hostdata, members, operators, records
+from warplint.tapes.frames import HostError
 from warplint.tapes.questions import ROUNDS
+from warplint.tapes.rounds import MAX_ROUNDS
 from warplint.tapes.values import (
     ArrayValue,
     BoundMethod,
@@ -16,9 +18,11 @@ from warplint.tapes.values import (
     DictValue,
     ExternalValue,
     FunctionValue,
+    GeneratorValue,
     Instance,
     ListValue,
     Method,
+    ModuleValue,
     RangeValue,
     TapeValue,
     TensorValue,
@@ -42,6 +46,8 @@ def get_item(machine: Machine, owner: Value, index: Value, site: Location) -> Va
     if isinstance(owner, DictValue):
         if is_key(index) and index in owner.entries:
             return owner.entries[index]
+        if owner.factory is None and not owner.open and is_key(index):
+            machine.fails("KeyError")
         if owner.factory is not None and not owner.open and is_key(index):
             made = owner.entries[index] = machine.call(owner.factory, (), {}, site)
             return made
@@ -79,6 +85,20 @@ def get_item(machine: Machine, owner: Value, index: Value, site: Location) -> Va
             from warplint.tapes import inheriting
 
             return inheriting.item(machine, owner, index, site)
+    if isinstance(owner, ModuleValue) and isinstance(index, str):  # `globals()[name]`
+        return machine.global_name(owner.module, index)
+    if isinstance(owner, ExternalValue) and owner.name == "sys.modules":
+        from warplint.tapes import services
+
+        return services.module_named(machine, index, site) or Unknown("module")
+    if isinstance(owner, ClassValue):
+        found = None if owner.meta is None else members.class_member(machine, owner.meta, "__getitem__")
+        found = found or members.class_member(machine, owner, "__class_getitem__")
+        if found is not None and isinstance(found[1], FunctionValue):
+            return machine.call(BoundMethod(found[1], owner), (index,), {}, site)
+        if owner.kind == "enum" and isinstance(index, str):
+            member = members.class_member(machine, owner, index)
+            return Unknown("member") if member is None else member[1]
     if isinstance(owner, (ExternalValue, ClassValue, FunctionValue)):
         return owner if not isinstance(owner, ExternalValue) else ExternalValue(owner.name)
     return Unknown("item")
@@ -118,6 +138,8 @@ def _sequence_item(machine: Machine, owner: ListValue | tuple[Value, ...] | Rang
         index = machine.questions.number(index)
     if isinstance(index, int) and not (is_open and index < 0) and -len(items) <= index < len(items):
         return items[index]
+    if isinstance(index, int) and not is_open:
+        machine.fails("IndexError")
     if isinstance(owner, ListValue) and isinstance(index, int):
         return _rest(owner).child(("item", index))
     return Unknown("element")
@@ -173,6 +195,9 @@ def set_item(machine: Machine, owner: Value, index: Value, value: Value, site: L
             owner.sources |= value.sources
         if is_key(index):
             owner.children[("item", index)] = value
+    elif isinstance(owner, ModuleValue):
+        if isinstance(index, str):
+            members.set_attribute(machine, owner, index, value, site)
     elif isinstance(owner, Instance):
         found = members.class_member(machine, owner.cls, "__setitem__")
         if found is not None and isinstance(found[1], FunctionValue):
@@ -212,18 +237,28 @@ def elements(machine: Machine, value: Value) -> list[Value] | None:
         return list(value)
     if isinstance(value, RangeValue):
         return items_of(value)
+    if isinstance(value, GeneratorValue):
+        return elements(machine, generators.drained(machine, value))
     if isinstance(value, DictValue):
         return None if value.open else list(value.entries)
     if isinstance(value, str):
         return list(value)
     if isinstance(value, Instance):
         inside = records.items(value)
+        following = None if inside is not None else _following(machine, value)
+        if following is not None:
+            return list(_taken(machine, value, following))
         given = None if inside is not None else _iterated(machine, value)
         if given is None and value.contents is not None:
             given = value.contents
         return inside if given is None else elements(machine, given)
     if isinstance(value, ClassValue) and value.kind == "enum":
         return members.enum_members(machine, value)
+    if isinstance(value, ClassValue) and value.meta is not None:
+        found = members.class_member(machine, value.meta, "__iter__")
+        if found is not None and isinstance(found[1], FunctionValue):
+            place = Location(value.definition.module.path, value.definition.node.name_span)
+            return elements(machine, machine.call(BoundMethod(found[1], value), (), {}, place))
     return None
 
 
@@ -234,9 +269,13 @@ def guessed(value: Value) -> bool:
 
 def rounds(machine: Machine, value: Value) -> tuple[Iterable[Value], bool]:
     """What a loop over ``value`` binds in each round, and whether these rounds are all there are."""
+    if isinstance(value, Instance) and (following := _following(machine, value)) is not None:
+        return _taken(machine, value, following), False
     known = elements(machine, value)
     if known is not None:
         return known, True
+    if isinstance(value, GeneratorValue):
+        return rounds(machine, generators.drained(machine, value))
     if isinstance(value, ListValue):
         if value.endless:
             return value.items[:ROUNDS], False
@@ -266,10 +305,42 @@ def rounds(machine: Machine, value: Value) -> tuple[Iterable[Value], bool]:
             if sized is not None and getter is not None and isinstance(getter[1], FunctionValue):
                 site = value.cls.definition.node.name_span
                 place = Location(value.cls.definition.module.path, site)
+                given = (
+                    machine.call(BoundMethod(sized[1], value), (), {}, place)
+                    if isinstance(sized[1], FunctionValue)
+                    else None
+                )
+                count = given if isinstance(given, int) else ROUNDS
                 return [
-                    machine.call(BoundMethod(getter[1], value), (number,), {}, place) for number in range(ROUNDS)
-                ], False
+                    machine.call(BoundMethod(getter[1], value), (number,), {}, place) for number in range(count)
+                ], isinstance(given, int)
     return [Unknown("element") for _ in range(ROUNDS)], False
+
+
+def _following(machine: Machine, value: Instance) -> FunctionValue | None:
+    """The ``__next__`` of what a project class gives to a loop, if it gives itself."""
+    found = members.class_member(machine, value.cls, "__next__")
+    return found[1] if found is not None and isinstance(found[1], FunctionValue) else None
+
+
+def _taken(machine: Machine, value: Instance, following: FunctionValue) -> Iterator[Value]:
+    """What ``__next__`` of a project class gives, until it says that there is no more."""
+    definition = following.definition
+    place = Location(definition.module.path, definition.node.name_span)
+    _iterated(machine, value)
+    for _ in range(MAX_ROUNDS):
+        around = len(machine.handlers)
+        machine.handlers.append(_STOP)
+        try:
+            item = machine.call(BoundMethod(following, value), (), {}, place)
+        except HostError:
+            return
+        finally:
+            del machine.handlers[around:]
+        yield item
+
+
+_STOP = frozenset({"StopIteration"})
 
 
 def _iterated(machine: Machine, value: Instance) -> Value:

@@ -54,8 +54,9 @@ def _at_backward(trace: Trace, sweep: Sweep) -> Iterator[Fact]:
     arrays = [severed.array for severed in found.values()]
     sites: set[Location] = set()
     for severed in found.values():
-        if severed.array.storage.site not in sites:
-            sites.add(severed.array.storage.site)
+        place = _decided_at(severed.array.storage)
+        if place not in sites:
+            sites.add(place)
             yield _fact(trace, sweep.position, sweep.backward, severed, arrays)
 
 
@@ -130,7 +131,10 @@ def _never_flagged(
 def _fact(trace: Trace, position: int, backward: BackwardRun, severed: _Severed, together: list[ArrayValue]) -> Fact:
     storage = severed.array.storage
     loss = backward.loss
+    place = _decided_at(storage)
+    decided = [Label(place, "what is passed here decides that it has no gradient")] if storage.decided_above else []
     labels = [
+        *decided,
         Label(storage.site, allocated_label(storage)),
         *called_from(storage.stack, "called from here"),
         Label(
@@ -153,9 +157,13 @@ def _fact(trace: Trace, position: int, backward: BackwardRun, severed: _Severed,
         "explicit": storage.explicit,
     }
     program = programs.chain(trace, position, backward, severed.origin, together, storage.site)
-    return Fact(
-        "missing-requires-grad", storage.site, attributes, _distinct(labels), storage.definition, "taped", program
-    )
+    return Fact("missing-requires-grad", place, attributes, _distinct(labels), storage.definition, "taped", program)
+
+
+def _decided_at(storage: Storage) -> Location:
+    """The place that decides whether an array has a gradient: the allocation, or a call that leads to it."""
+    above = storage.decided_above
+    return storage.stack[-above] if 0 < above <= len(storage.stack) else storage.site
 
 
 def _distinct(labels: list[Label]) -> tuple[Label, ...]:

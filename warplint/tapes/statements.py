@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Location
 from warplint.source.project import Definition
-from warplint.tapes import contexts, expressions, hostdata, matching, operators, sequences, shrink, targets
+from warplint.tapes import (
+    errors,
+    expressions,
+    generators,
+    handling,
+    hostdata,
+    matching,
+    operators,
+    sequences,
+    shrink,
+    targets,
+)
 from warplint.tapes.code import Makers, Step
 from warplint.tapes.frames import Frame, HostError, Return, Signal
 from warplint.tapes.memo import Memo
 from warplint.tapes.questions import ROUNDS
 from warplint.tapes.rounds import Rounds
-from warplint.tapes.values import DictValue, GeneratorContext, Instance, ListValue, Unknown, Value
+from warplint.tapes.values import DictValue, GeneratorValue, Instance, ListValue, Unknown, Value
 
 if TYPE_CHECKING:
     from warplint.tapes.machine import Machine
@@ -224,9 +234,12 @@ def _return(node: ir.Return, path: Path) -> Step:
 
 
 def _raise(node: ir.Raise, path: Path) -> Step:
+    names = errors.names_of(node.value)
+    name = next(iter(names)) if names is not None and len(names) == 1 else ""
+
     def run(machine: Machine, frame: Frame) -> Signal:
-        if machine.handlers:
-            raise HostError
+        if any(errors.may_catch(handled, name) for handled in machine.handlers):
+            raise HostError(name)
         # Nobody handles the error, so in a program that works it does not happen: a condition was taken wrongly.
         frame.raised = True
         return None
@@ -299,8 +312,36 @@ def _for(node: ir.For, path: Path) -> Step:
     iterable, target = expressions.make(node.iterable, path), targets.make(node.target, path)
     body, orelse = Block(node.body, path), Block(node.orelse, path)
 
+    def over_generator(machine: Machine, frame: Frame, generator: GeneratorValue) -> Signal:
+        """The body runs at each ``yield`` of a generator."""
+        limit = Rounds(machine)
+        number = 0
+        ended: Signal = None
+
+        def taken(item: Value) -> bool:
+            nonlocal number, ended
+            if limit.enough(number):
+                return False
+            number += 1
+            machine.tick()
+            target(machine, item, frame)
+            signal = body.run(machine, frame)
+            if signal is not None and signal != "continue":
+                ended = signal
+                return False
+            return True
+
+        generators.loop(machine, generator, taken)
+        limit.finish()
+        if ended is not None:
+            return None if ended == "break" else ended
+        return orelse.run(machine, frame)
+
     def run(machine: Machine, frame: Frame) -> Signal:
-        items, _ = sequences.rounds(machine, iterable(machine, frame))
+        over = iterable(machine, frame)
+        if over.__class__ is GeneratorValue and over.left is None and machine.may_enter(over.definition):
+            return over_generator(machine, frame, over)
+        items, _ = sequences.rounds(machine, over)
         limit = Rounds(machine)
         recorder = machine.recorder
         recorder.begin_loop()
@@ -319,8 +360,10 @@ def _for(node: ir.For, path: Path) -> Step:
                     break
                 if isinstance(signal, Return):
                     return signal
-        finally:
+        except HostError:
             recorder.restore(depth)
+            raise
+        finally:
             recorder.end_loop()
             limit.finish()
         return None if broken else orelse.run(machine, frame)
@@ -357,8 +400,10 @@ def _while(node: ir.While, path: Path) -> Step:
                     break
                 if isinstance(signal, Return):
                     return signal
-        finally:
+        except HostError:
             recorder.restore(depth)
+            raise
+        finally:
             recorder.end_loop()
             limit.finish()
         return None if broken else orelse.run(machine, frame)
@@ -370,82 +415,11 @@ def _while(node: ir.While, path: Path) -> Step:
 
 
 def _with(node: ir.With, path: Path) -> Step:
-    items = [
-        (
-            expressions.make(item.context, path),
-            None if item.target is None else targets.make(item.target, path),
-            Location(path, item.context.span),
-        )
-        for item in node.items
-    ]
-    body = Block(node.body, path)
-
-    def run(machine: Machine, frame: Frame, position: int = 0) -> Signal:
-        if position == len(items):
-            return body.run(machine, frame)
-        context, target, site = items[position]
-
-        def go_on(result: Value) -> Signal:
-            if target is not None:
-                target(machine, result, frame)
-            return run(machine, frame, position + 1)
-
-        value = context(machine, frame)
-        if isinstance(value, GeneratorContext):
-            return _in_generator(machine, value, go_on)
-        entered = contexts.enter(machine, value, site)
-        if target is not None:
-            target(machine, entered.result, frame)
-        try:
-            return run(machine, frame, position + 1)
-        finally:
-            contexts.leave(machine, entered, site)
-
-    return run
-
-
-def _in_generator(machine: Machine, manager: GeneratorContext, body: Callable[[Value], Signal]) -> Signal:
-    """The body of the manager's function runs, and at its ``yield`` the ``body`` of the ``with`` statement."""
-    signals: list[Signal] = []
-
-    def at_yield(value: Value) -> None:
-        with machine.suspended(manager.definition):
-            signals.append(body(value))
-
-    manager.frame.on_yield = at_yield
-    machine.run(manager.definition, manager.site, manager.frame)
-    return signals[0] if signals else None
+    return handling.make_with(node, path, Block)
 
 
 def _try(node: ir.Try, path: Path) -> Step:
-    body, orelse, final = (Block(part, path) for part in (node.body, node.orelse, node.final))
-    # Which handler it would be, nobody knows: the first stands for all.
-    handler = Block(node.handlers[0].body, path) if node.handlers else None
-    error = node.handlers[0].name if node.handlers else None
-
-    def run(machine: Machine, frame: Frame) -> Signal:
-        depth = machine.recorder.depth
-        signal: Signal = None
-        around = machine.handlers
-        machine.handlers += handler is not None
-        try:
-            signal = body.run(machine, frame)
-            machine.handlers = around
-            if signal is None:
-                signal = orelse.run(machine, frame)
-        except HostError:
-            machine.handlers = around
-            machine.recorder.restore(depth)
-            if handler is None:
-                final.run(machine, frame)
-                raise
-            if error is not None:
-                machine.bind(error, Unknown("error"), frame)
-            signal = handler.run(machine, frame)
-        ended = final.run(machine, frame)
-        return signal if ended is None else ended
-
-    return run
+    return handling.make_try(node, path, Block)
 
 
 _MAKERS.register(

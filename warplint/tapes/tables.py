@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from warplint.tapes.machine import Machine
 
 _DERIVED = re.compile(r"class[ \t]+\w+[ \t]*\(([^()=]*)[,)]")
+_META = re.compile(r"class[ \t]+\w+[ \t]*\([^()]*\bmetaclass[ \t]*=[ \t]*([\w.]+)")
+_CALLED = re.compile(r"\b([^\W\d]\w*)\s*\(")
+_FIELD = re.compile(r"^[ \t]+\w+[ \t]*=[ \t]*([^\W\d]\w*)\(", re.MULTILINE)
 _DECORATOR = re.compile(r"@\s*(\w+)(?:\s*\.\s*(\w+))?")
 
 #: Classes that one derives from, which are looked at for one that is told of it.
@@ -39,11 +42,19 @@ def registers(project: Project, module: Module, region: Region) -> bool:
     if module.text.startswith("@", region.start):
         found = _maker(project, module, region)
         return isinstance(found, Definition) or (isinstance(found, Bound) and not found.scope)
+    if region.kind == "class" and any(
+        _hook(project, project.member(module, name), ("__set_name__",)) is not None
+        for name in dict.fromkeys(_FIELD.findall(module.region_text(region)))
+    ):
+        return True
     return _telling(project, module, region) is not None
 
 
 def _telling(project: Project, module: Module, region: Region) -> Definition | None:
-    """The ``__init_subclass__`` that is told of the class in a region."""
+    """What is told of the class in a region: an ``__init_subclass__``, or what its metaclass does."""
+    given = _META.match(module.text, region.start)
+    if given is not None:
+        return _hook(project, _named(project, module, given[1]), _META_HOOKS)
     match = _DERIVED.match(module.text, region.start)
     names = match[1].split(",") if match is not None else []
     for _ in range(_DEEPEST):
@@ -52,12 +63,28 @@ def _telling(project: Project, module: Module, region: Region) -> Definition | N
         found, module = _named(project, module, names.pop(0).strip()), module
         if not isinstance(found, Definition) or not isinstance(found.node, ir.ClassDef):
             continue
-        for inner in found.node.body:
-            if isinstance(inner, ir.FunctionDef) and inner.name == "__init_subclass__":
-                return Definition(found.module, inner, found.inner_scope)
+        told = _hook(project, found, ("__init_subclass__",))
+        meta = next((keyword.value for keyword in found.node.keywords if keyword.name == "metaclass"), None)
+        if told is None and isinstance(meta, (ir.Name, ir.Attribute)):
+            told = _hook(project, project.resolve(found.module, meta, ()), _META_HOOKS)
+        if told is not None:
+            return told
         if not names:
             module = found.module
             names = [base.id for base in found.node.bases if isinstance(base, ir.Name)]
+    return None
+
+
+_META_HOOKS = ("__new__", "__init__")
+
+
+def _hook(project: Project, cls: Resolved, names: tuple[str, ...]) -> Definition | None:
+    """The first of some methods in the body of a class of the project."""
+    if not isinstance(cls, Definition) or not isinstance(cls.node, ir.ClassDef):
+        return None
+    for inner in cls.node.body:
+        if isinstance(inner, ir.FunctionDef) and inner.name in names:
+            return Definition(cls.module, inner, cls.inner_scope)
     return None
 
 
@@ -82,22 +109,58 @@ def _maker(project: Project, module: Module, region: Region) -> Resolved:
 def complete(machine: Machine, module: Module, name: str) -> None:
     """What code at the top level of an imported module, or of one that registers with it, puts into its ``name``."""
     frame = machine.globals(module)
+    word = re.compile(rf"\b{re.escape(name)}\b")
     if "__name__" not in frame.names:  # else its statements are run in order
-        word = re.compile(rf"\b{re.escape(name)}\b")
         for region in module.regions:
             if region.kind == "other" or registers(machine.project, module, region):
-                concerned = word.search(module.region_text(region)) is not None
-                if concerned or (region.kind != "other" and _fills(_maker(machine.project, module, region), name)):
+                text = module.region_text(region)
+                concerned = word.search(text) is not None
+                if not concerned and region.kind == "other":
+                    concerned = any(
+                        _fills(machine.project, machine.project.member(module, called), name)
+                        for called in dict.fromkeys(_CALLED.findall(text))
+                    )
+                if concerned or (
+                    region.kind != "other" and _fills(machine.project, _maker(machine.project, module, region), name)
+                ):
                     _execute(machine, module, region)
-    makers = [
-        definition for definition in module.functions(re.compile(rf"\b{re.escape(name)}\b")) if not definition.scope
-    ]
+    makers = [definition for definition in module.functions(word) if not definition.scope]
     for other in _imported(machine, module) if makers else ():
         for region in other.regions:
             if registers(machine.project, other, region):
                 found = _maker(machine.project, other, region)
-                if isinstance(found, Definition) and found.module is module and _fills(found, name):
+                if isinstance(found, Definition) and found.module is module and _fills(machine.project, found, name):
                     _execute(machine, other, region)
+
+
+def complete_object(machine: Machine, value: Bound) -> None:
+    """Make the definitions whose decorator is a method of an object at the top level of a module: a registry."""
+    for module in (value.module, *_imported(machine, value.module)):
+        if "__name__" in machine.globals(module).names:
+            continue
+        for region in module.regions:
+            if registers(machine.project, module, region) and _same(_maker(machine.project, module, region), value):
+                _execute(machine, module, region)
+
+
+def _same(found: Resolved, value: Bound) -> bool:
+    return isinstance(found, Bound) and found.expr is value.expr
+
+
+def subclasses(machine: Machine, cls: ClassValue) -> Iterator[ClassValue]:
+    """The classes at the top level of the modules of a run that derive from ``cls`` directly."""
+    own = cls.definition
+    for module in (own.module, *_imported(machine, own.module)):
+        for region in module.regions:
+            match = _DERIVED.match(module.text, region.start) if region.kind == "class" else None
+            names = match[1].split(",") if match is not None else []
+            for name in names:
+                found = _named(machine.project, module, name.strip())
+                if isinstance(found, Definition) and found.node is own.node:
+                    made = machine.global_name(module, match[0].split("(")[0].split()[1])  # type: ignore[index]
+                    if isinstance(made, ClassValue):
+                        yield made
+                    break
 
 
 def complete_class(machine: Machine, cls: ClassValue) -> None:
@@ -105,20 +168,34 @@ def complete_class(machine: Machine, cls: ClassValue) -> None:
     if id(cls) in machine.completed:
         return
     machine.completed.add(id(cls))
-    told = members.class_member(machine, cls, "__init_subclass__")
-    if told is None or not isinstance(told[1], FunctionValue):
+    own: set[int] = set()
+    for holder, names in ((cls, ("__init_subclass__", *_META_HOOKS)), (cls.meta, _META_HOOKS)):
+        for name in names if holder is not None else ():
+            told = members.class_member(machine, holder, name)  # type: ignore[arg-type]
+            if told is not None and isinstance(told[1], FunctionValue):
+                own.add(id(told[1].definition.node))
+    if not own:
         return
-    own = told[1].definition.node
     for module in (cls.definition.module, *_imported(machine, cls.definition.module)):
         for region in module.regions if "__name__" not in machine.globals(module).names else ():
             found = _telling(machine.project, module, region) if region.kind == "class" else None
-            if found is not None and found.node is own:
+            if found is not None and id(found.node) in own:
                 _execute(machine, module, region)
 
 
-def _fills(maker: Resolved, name: str) -> bool:
-    return isinstance(maker, Definition) and any(
-        isinstance(inner, ir.Name) and inner.id == name for inner in ir.walk(maker.node)
+def _fills(project: Project, maker: Resolved, name: str, depth: int = 3) -> bool:
+    """Whether a function speaks of ``name``, or calls one of its module that does."""
+    if not isinstance(maker, Definition):
+        return False
+    used = {inner.id for inner in ir.walk(maker.node) if isinstance(inner, ir.Name)}
+    if name in used:
+        return True
+    called = {
+        inner.func.id for inner in ir.walk(maker.node) if isinstance(inner, ir.Call) and isinstance(inner.func, ir.Name)
+    }
+    return depth > 0 and any(
+        isinstance(found, Definition) and found.module is maker.module and _fills(project, found, name, depth - 1)
+        for found in (project.member(maker.module, one) for one in called)
     )
 
 

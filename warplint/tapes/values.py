@@ -72,6 +72,9 @@ class Storage:
     explicit: bool = False
     retains: bool = False
     device: str = ""
+    #: How many of the calls in ``stack``, from the innermost, lie between the place that decides whether there is a
+    #: gradient and the allocation.
+    decided_above: int = 0
     values: tuple[float, ...] | None = None
 
     def __repr__(self) -> str:
@@ -157,8 +160,11 @@ class FunctionValue:
 
 @dataclass(eq=False, slots=True, repr=False)
 class LambdaValue:
+    """A lambda; ``defaults`` are the values of its parameters' defaults, from where it is made."""
+
     node: ir.Lambda
     frame: Frame
+    defaults: dict[str, Value]
 
 
 @dataclass(eq=False, slots=True, repr=False)
@@ -219,6 +225,8 @@ class ClassValue:
     kind: str = "plain"  # plain | struct | dataclass | namedtuple | enum | tape
     attributes: dict[str, Value] = field(default_factory=dict)
     _lineage: tuple[ClassValue, ...] = ()
+    #: The class of the project that this class is an object of.
+    meta: ClassValue | None = None
     #: The names that the bodies of this class and of its project bases bind, once somebody has asked.
     bound: frozenset[str] | None = None
 
@@ -322,6 +330,21 @@ class GeneratorContext:
 
 
 @dataclass(eq=False, slots=True, repr=False)
+class GeneratorValue:
+    """A called function that yields; ``left`` is what it still gives, None before anybody has taken anything.
+
+    ``most``: no more than so many are taken. ``first``: they are counted from there, as ``enumerate`` does it.
+    """
+
+    definition: Definition
+    frame: Frame
+    site: Location
+    left: ListValue | None = None
+    most: int | None = None
+    first: int | None = None
+
+
+@dataclass(eq=False, slots=True, repr=False)
 class RangeValue:
     """A ``range`` with known bounds; ``guessed`` when a bound is unknown and three rounds stand for it."""
 
@@ -366,6 +389,7 @@ Value = Union[
     CommandValue,
     ContextValue,
     GeneratorContext,
+    GeneratorValue,
     RangeValue,
 ]
 
