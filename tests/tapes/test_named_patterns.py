@@ -214,6 +214,28 @@ with tape:
     wp.launch(square, dim=n, inputs=[x, a])
     wp.launch(distance, dim=n, inputs=[a, b, loss])
 """,
+    "311 a captured graph": """
+with wp.ScopedCapture() as capture:
+    wp.launch(square, dim=n, inputs=[x, a])
+with tape:
+    wp.capture_launch(capture.graph)  # expect: WP311
+    wp.launch(total, dim=n, inputs=[a, loss])
+""",
+    "311 a graph between the ends of a capture": """
+wp.capture_begin()
+wp.launch(square, dim=n, inputs=[x, a])
+graph = wp.capture_end()
+with tape:
+    wp.capture_launch(graph)  # expect: WP311
+    wp.launch(total, dim=n, inputs=[a, loss])
+""",
+    "311 a graph that was captured under the tape": """
+with tape:
+    with wp.ScopedCapture() as capture:
+        wp.launch(square, dim=n, inputs=[x, a])
+    wp.capture_launch(capture.graph)
+    wp.launch(total, dim=n, inputs=[a, loss])
+""",
     "311 an inner product": """
 with tape:
     wp.launch(square, dim=n, inputs=[x, a])

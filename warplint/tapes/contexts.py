@@ -62,7 +62,9 @@ def enter(machine: Machine, value: Value, site: Location) -> Entered:
         machine.recorder.begin_tape(tape, site, machine.instances)
         return Entered(tape, tape)
     if isinstance(value, ContextValue):
-        return Entered(value.result, None if value.entered is None else value)
+        if value.captures:
+            machine.recorder.capture_begins()
+        return Entered(value.result, value if value.captures or value.entered is not None else None)
     if isinstance(value, Instance):
         found = members.class_member(machine, value.cls, "__enter__")
         if found is not None and isinstance(found[1], FunctionValue):
@@ -80,6 +82,9 @@ def leave(machine: Machine, entered: Entered, site: Location) -> None:
         _run(machine, manager.manager, manager.body)
     elif isinstance(manager, TapeValue):
         machine.recorder.end_tape(manager, site)
+    elif isinstance(manager, ContextValue) and manager.captures:
+        graph = manager.result.child(("attr", "graph")) if isinstance(manager.result, Unknown) else None
+        machine.recorder.capture_ends(graph)
     elif isinstance(manager, ContextValue):
         while manager.entered:
             inner = manager.entered.pop()

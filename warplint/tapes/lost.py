@@ -72,13 +72,18 @@ def _gone_past(trace: Trace, sweep: Sweep, whole: Sweep) -> Iterator[Fact]:
     if not suspects:
         return
     ways = activity(trace, whole, edges).edges
+    replays: set[int] = set()
     for position, record in suspects:
         found = ways.get(position, ())
-        if found and isinstance(record, Launched):
+        if not found:
+            continue
+        if record.by:
+            if id(record.context) not in replays:  # one graph may hold many launches
+                yield _by_utility(trace, sweep, record, found[0])
+            replays.add(id(record.context))
+        elif isinstance(record, Launched):
             kind = "backward-disabled" if record.recorded else "launch-not-recorded"
             yield _past(trace, sweep, record, found[0], kind)
-        elif found and isinstance(record, Copied):
-            yield _by_utility(trace, sweep, record, found[0])
 
 
 def _past(trace: Trace, sweep: Sweep, record: Launched, edge: Edge, kind: str) -> Fact:
@@ -102,7 +107,7 @@ def _past(trace: Trace, sweep: Sweep, record: Launched, edge: Edge, kind: str) -
     return Fact(kind, site, attributes, labels, record.context.definition, "taped", program)
 
 
-def _by_utility(trace: Trace, sweep: Sweep, record: Copied, edge: Edge) -> Fact:
+def _by_utility(trace: Trace, sweep: Sweep, record: Launched | Copied, edge: Edge) -> Fact:
     place = record.context
     labels = (
         Label(place.site, f"`{record.by}` writes {name_of(edge.target)} from {name_of(edge.source)}, on no tape"),

@@ -91,6 +91,8 @@ def get_attribute(machine: Machine, owner: Value, name: str, site: Location) -> 
         if name == "register" and isinstance(owner, FunctionValue) and owner.variants is not None:
             return Method(owner, name)
         return Unknown(name)
+    if isinstance(owner, ContextValue) and owner.captures and isinstance(owner.result, Unknown):
+        return owner.result.child(("attr", name))
     if isinstance(owner, (CommandValue, Method, ContextValue)):
         return Method(owner, name)
     if isinstance(owner, (int, float)):

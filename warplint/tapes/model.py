@@ -137,7 +137,7 @@ def _warp(machine: Machine, name: str, args: Args, keywords: Keywords, site: Loc
     kind = vocabulary.role(name)
     if kind == "context":
         if name == "warp.ScopedCapture":
-            return ContextValue(Unknown("capture"))
+            return ContextValue(Unknown("capture"), captures=True)
         return ContextValue(Unknown(name))
     if kind == "optimizer":
         return OptimizerValue(args[0] if args else keywords.get("params"), torch=False)
@@ -259,8 +259,19 @@ def _check_tape(machine: Machine, args: Args, keywords: Keywords, site: Location
 
 
 def _replay(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
-    machine.recorder.replayed(site)
+    machine.recorder.replayed(args[0] if args else keywords.get("graph"), site)
     return None
+
+
+def _capture_begin(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
+    machine.recorder.capture_begins()
+    return None
+
+
+def _capture_end(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
+    graph = Unknown("graph", (("attr", "graph"), Unknown("capture")))
+    machine.recorder.capture_ends(graph)
+    return graph
 
 
 def _launch(machine: Machine, args: Args, keywords: Keywords, site: Location) -> Value:
@@ -341,6 +352,8 @@ def _deque(machine: Machine, args: Args, keywords: Keywords, site: Location) -> 
 _HANDLERS: dict[str, Handler] = {
     "warp.launch": _launch,
     "warp.capture_launch": _replay,
+    "warp.capture_begin": _capture_begin,
+    "warp.capture_end": _capture_end,
     "warp.autograd.gradcheck": _check,
     "warp.autograd.gradcheck_tape": _check_tape,
     "warp.launch_tiled": _launch_tiled,

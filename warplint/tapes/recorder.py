@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Literal
 
 from warplint.ir.programs import DefinitionRef
@@ -66,6 +67,9 @@ class Recorder:
         self._loops: list[tuple[int, int]] = []
         self._next_loop = 0
         self._next_tape = 0
+        # Where captures that are going on began; what graphs hold, as pieces of the trace.
+        self._capturing: list[int] = []
+        self._captured: dict[int, tuple[Unknown, int, int]] = {}
         self._aliases = Aliases()
         self._materialized: dict[int, tuple[Unknown, ArrayValue]] = {}
 
@@ -319,8 +323,25 @@ class Recorder:
     def tracker_set(self, site: Location) -> None:
         self._add(TrackerSet(self.context(site)))
 
-    def replayed(self, site: Location) -> None:
-        self._add(Replayed(self.context(site)))
+    def capture_begins(self) -> None:
+        """What is launched from here on is captured as a graph."""
+        self._capturing.append(self.moment)
+
+    def capture_ends(self, graph: Value) -> None:
+        """``graph`` is what was launched since the last capture began."""
+        began = self._capturing.pop() if self._capturing else self.moment
+        if isinstance(graph, Unknown):
+            self._captured[id(graph)] = (graph, began, self.moment)
+
+    def replayed(self, graph: Value, site: Location) -> None:
+        """A captured graph runs: its launches happen once more, and no tape that is open notices."""
+        context = self.context(site)
+        _, began, ended = self._captured.get(id(graph), (None, 0, 0))
+        for record in self.trace.records[began:ended] if context.tape is not None else ():
+            # What the open tape recorded while it was captured has its adjoint there.
+            if isinstance(record, Launched) and not record.adjoint and record.context.tape != context.tape:
+                self._add(replace(record, context=context, recorded=False, by="capture_launch"))
+        self._add(Replayed(context))
 
     # --- tapes ---
 

@@ -61,7 +61,8 @@ class Launched:
     reads, whatever they hold; looked for where the launch is given memory that may be uninitialised. ``numbers``: the
     scalar parameters that the kernel computes with; looked for where the launch is given what arrays hold. ``again``:
     pairs of a parameter that the kernel stores to twice and of one that the first store computes with; looked for where
-    an array keeps its gradient when it is stored to.
+    an array keeps its gradient when it is stored to. ``by``: the function that made the launch on the device, and told
+    no tape of it.
     """
 
     context: Context
@@ -77,6 +78,7 @@ class Launched:
     at_once: frozenset[tuple[str, ...]] = frozenset()
     numbers: frozenset[str] = frozenset()
     again: frozenset[tuple[str, str]] = frozenset()
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +297,10 @@ class TrackerSet:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """A captured graph ran: everything that was captured may have happened once more."""
+    """A captured graph ran: everything that was captured may have happened once more.
+
+    Launches that are known to have happened so stand before it (``Launched.by``).
+    """
 
     context: Context
 

@@ -313,11 +313,13 @@ class CommandValue:
 class ContextValue:
     """A context manager that does nothing which matters here; entering it gives ``result``.
 
-    ``entered``: what a stack of contexts has to leave; None for anything else.
+    ``entered``: what a stack of contexts has to leave; None for anything else. ``captures``: what is launched in it is
+    captured as a graph, which is the attribute ``graph`` of ``result``.
     """
 
     result: Value
     entered: list[object] | None = None
+    captures: bool = False
 
 
 @dataclass(eq=False, slots=True, repr=False)
