@@ -101,6 +101,60 @@ with tape:
     wp.launch(total, dim=n, inputs=[b, loss])
 alias.fill_(2.0)  # expect: WP205
 """,
+    "205 one element after the other, all limited": """
+@wp.kernel
+def first(x: wp.array(dtype=float), w: wp.array(dtype=float)):
+    w[0] = 0.9 * x[0]
+
+@wp.kernel
+def after(w: wp.array(dtype=float), k: int):
+    w[k + 1] = w[k] * w[k]
+
+@wp.kernel
+def limit(w: wp.array(dtype=float), most: float):
+    i = wp.tid()
+    if w[i] > most:
+        w[i] = most
+
+w = wp.zeros(4, dtype=float, requires_grad=True)
+with tape:
+    wp.launch(first, dim=1, inputs=[x, w])
+    for k in range(3):
+        wp.launch(after, dim=1, inputs=[w, k])
+    wp.launch(total, dim=4, inputs=[w, loss])
+wp.launch(limit, dim=4, inputs=[w, 0.1])  # expect: WP205
+""",
+    "205 one element after the other, others set": """
+@wp.kernel
+def first(x: wp.array(dtype=float), w: wp.array(dtype=float)):
+    w[0] = 0.9 * x[0]
+
+@wp.kernel
+def after(w: wp.array(dtype=float), k: int):
+    w[k + 1] = w[k] * w[k]
+
+@wp.kernel
+def behind(w: wp.array(dtype=float)):
+    w[wp.tid() + 4] = 0.5
+
+@wp.kernel
+def third(w: wp.array(dtype=float)):
+    w[3] = 0.5
+
+@wp.kernel
+def put(w: wp.array(dtype=float), k: int):
+    w[k] = 0.5
+
+w = wp.zeros(8, dtype=float, requires_grad=True)
+with tape:
+    wp.launch(first, dim=1, inputs=[x, w])
+    for k in range(3):
+        wp.launch(after, dim=1, inputs=[w, k])
+    wp.launch(total, dim=4, inputs=[w, loss])
+wp.launch(behind, dim=4, inputs=[w])
+wp.launch(third, dim=1, inputs=[w])
+wp.launch(put, dim=1, inputs=[w, 6])
+""",
     "205 a slice": """
 with tape:
     wp.launch(square, dim=n, inputs=[x, a])

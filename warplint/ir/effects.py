@@ -41,7 +41,10 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The row of an array whose number is an integer parameter with ``offset`` added."""
+    """The row of an array whose number is an integer parameter with ``offset`` added.
+
+    ``parameter`` is empty where ``offset`` alone is the number.
+    """
 
     parameter: str
     offset: int
@@ -49,11 +52,15 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """All rows of the array at ``path`` whose values an adjoint reads, and all that are written."""
+    """All rows of the array at ``path`` whose values an adjoint reads, and all that are written.
+
+    ``single``: the array has one dimension, so that its rows are its elements.
+    """
 
     path: Path
     needed: frozenset[Row]
     written: frozenset[Row]
+    single: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +72,8 @@ class EffectSummary:
     by Warp's adjoint.
     ``needs`` holds (source, wanted) pairs of paths: the derivative with respect to source's elements is computed from
     the values that wanted's elements have when the reverse sweep comes by.
-    ``rows`` are there for arrays of several dimensions all of whose rows arguments name.
+    ``rows`` are there for arrays all of whose rows arguments or numbers name. ``own`` are the arrays in which threads
+    store to the row with their own number.
     ``backward`` is False where the kernel is compiled without an adjoint, None where that is not known; ``level`` says
     what switches it: ``kernel``, ``module``, ``config`` or ``default``.
     ``complete`` is False when something in the body could not be followed; absences then prove nothing.
@@ -79,6 +87,7 @@ class EffectSummary:
     needs: frozenset[tuple[Path, Path]] = frozenset()
     rows: tuple[Rows, ...] = ()
     level: str = "default"
+    own: frozenset[Path] = frozenset()
 
     def effect(self, path: Path) -> Effect | None:
         """The effect on the array at ``path``, None if nothing was seen to touch it."""

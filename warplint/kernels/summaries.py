@@ -10,7 +10,7 @@ from warplint.kernels.activity import Activity
 from warplint.kernels.execute import execute
 from warplint.kernels.handwritten import needing
 from warplint.kernels.knowledge import Knowledge
-from warplint.kernels.rows import rows
+from warplint.kernels.rows import own, rows
 from warplint.kernels.summary import RESULT, Summary
 from warplint.kernels.touched import elements, finds, reaches
 from warplint.kernels.trace import Operation, Trace
@@ -85,6 +85,7 @@ def effect_summary(knowledge: Knowledge, trace: Trace, active: Activity, backwar
         summary.complete,
         summary.wanted,
         summary.rows if summary.complete else (),
+        own=own(trace),
     )
 
 
@@ -173,9 +174,9 @@ class _Summariser:
 
     def _rows(self) -> tuple[Rows, ...]:
         loads = (operation.index for operation in self.trace.operations if operation.name == "load")
-        several = any(len(operation.operands) > 3 for operation in self.trace.operations if operation.name == "store")
+        stores = any(operation.name == "store" for operation in self.trace.operations)
         wanted = (load for load in loads if reaches(self.trace, load, self.wanted))
-        return rows(self.trace, wanted) if several else ()
+        return rows(self.trace, wanted) if stores else ()
 
     # --- paths ---
 

@@ -40,6 +40,14 @@ class _Overwrite:
     loss: Loss
 
 
+@dataclass(frozen=True, slots=True)
+class _Numbers:
+    """The numbers of rows of an array; ``single``: the rows are its elements."""
+
+    numbers: frozenset[int]
+    single: bool
+
+
 @dataclass(slots=True)
 class _Needed:
     """A value that an adjoint will read: the operation, the array, and the inputs whose gradient it goes into."""
@@ -47,7 +55,7 @@ class _Needed:
     reader: Operation
     access: Access
     origins: Origins
-    rows: frozenset[int] | None = None  # the rows of the array that are read, where they are known
+    rows: _Numbers | None = None  # the rows of the array that are read, where they are known
 
 
 def facts(trace: Trace, sweeps: list[Sweep], actives: list[Activity]) -> Iterator[Fact]:
@@ -130,8 +138,8 @@ def _needs(operation: tuple[int, Launched], edges: tuple[Edge, ...]) -> Iterator
             yield _Needed(operation, read, active[source], rows)
 
 
-def _rows(record: Launched, path: tuple[str, ...], which: Literal["needed", "written"]) -> frozenset[int] | None:
-    """The numbers of the rows of an array that a launch needs or writes, None where they are not known."""
+def _rows(record: Launched, path: tuple[str, ...], which: Literal["needed", "written"]) -> _Numbers | None:
+    """The rows of an array that a launch needs or writes, None where they are not known."""
     summary = record.summary
     if summary is None:
         return None
@@ -140,11 +148,11 @@ def _rows(record: Launched, path: tuple[str, ...], which: Literal["needed", "wri
         if known.path == path:
             found = set()
             for row in known.needed if which == "needed" else known.written:
-                value = values.get(row.parameter)
+                value = values.get(row.parameter) if row.parameter else 0
                 if not isinstance(value, int) or isinstance(value, bool):
                     return None
                 found.add(value + row.offset)
-            return frozenset(found)
+            return _Numbers(frozenset(found), known.single)
     return None
 
 
@@ -203,7 +211,9 @@ def _overlap(value: _Needed, record: Launched | Copied, array: ArrayValue, acces
     if value.rows is not None and not read.view and not array.view:
         rows = _rows(record, access.path, "written")
         if rows is not None:
-            return not rows.isdisjoint(value.rows)
+            return not rows.numbers.isdisjoint(value.rows.numbers)
+        if value.rows.single and not _reached(record, access, value.rows.numbers):
+            return False
     if value.rows is None and _writes_itself(value.reader[1], read):
         return False  # which of its elements such a launch reads is not known
     if not effect.placed:
@@ -217,12 +227,19 @@ def _overlap(value: _Needed, record: Launched | Copied, array: ArrayValue, acces
     return all(len(path) == 1 and _same(before.get(path[0]), after.get(path[0])) for path in effect.placed)
 
 
+def _reached(record: Launched, access: Access, elements: frozenset[int]) -> bool:
+    """Whether a launch surely has a thread with the number of one of the ``elements``, which stores to it."""
+    own = record.summary is not None and access.path in record.summary.own
+    extent = record.dim[0] if record.dim else None
+    return own and isinstance(extent, int) and any(element < extent for element in elements)
+
+
 def _elsewhere(value: _Needed, array: ArrayValue) -> bool:
     """Whether a view holds none of the rows that are needed, as far as is known."""
     if value.rows is None or not array.view or value.access.array.view:
         return False
     row = re.match(r"\[(\d+)[],]", array.view)
-    return row is None or int(row[1]) not in value.rows
+    return row is None or int(row[1]) not in value.rows.numbers
 
 
 def _writes_itself(record: Launched | Copied, read: ArrayValue) -> bool:
