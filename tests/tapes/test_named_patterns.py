@@ -268,6 +268,25 @@ with tape:
     wp.launch(square, dim=n, inputs=[x, a])
     wp.launch(distance, dim=n, inputs=[a, b, loss])
 """,
+    "309 a command whose arguments change": """
+c = wp.zeros_like(x)
+command = wp.launch(square, dim=n, inputs=[c, c], record_cmd=True)
+command.set_param_at_index(0, x)
+command.set_param_by_name("y", a)
+with tape:
+    command.launch()  # expect: WP309
+    wp.launch(total, dim=n, inputs=[a, loss])
+""",
+    "309 a command with other arguments": """
+command = wp.launch(square, dim=n, inputs=[a, b], record_cmd=True)
+c = wp.zeros_like(x)
+command.set_params([wp.ones_like(x), c])
+with tape:
+    wp.launch(square, dim=n, inputs=[x, a])
+    command.launch()
+    wp.launch(total, dim=n, inputs=[a, loss])
+    wp.launch(distance, dim=n, inputs=[a, c, loss])
+""",
     "311 a captured graph": """
 with wp.ScopedCapture() as capture:
     wp.launch(square, dim=n, inputs=[x, a])

@@ -385,9 +385,7 @@ def _call_method(
     if isinstance(receiver, ClassValue) and method.name == "apply":
         return tapes.apply_torch_function(machine, receiver, args, site)
     if isinstance(receiver, CommandValue):
-        if method.name == "launch":
-            launches.run_command(machine, receiver, site)
-        return Unknown(method.name)
+        return launches.call_command(machine, receiver, method.name, args, keywords, site)
     return containers.call_method(machine, receiver, method.name, args, keywords, site)
 
 

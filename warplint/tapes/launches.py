@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from warplint.ir import syntax as ir
@@ -77,11 +77,43 @@ class _Pending:
     adjoint: bool
 
 
-def run_command(machine: Machine, command: CommandValue, site: Location) -> None:
-    """``cmd.launch()``: the launch happens and is on no tape."""
+def call_command(
+    machine: Machine,
+    command: CommandValue,
+    name: str,
+    args: tuple[Value, ...],
+    keywords: dict[str, Value],
+    site: Location,
+) -> Value:
+    """A method of what ``wp.launch(record_cmd=True)`` returns (``Launch`` in ``warp/_src/context.py``)."""
     pending = command.launch
     assert isinstance(pending, _Pending)
-    run(machine, _Pending(pending.kernel, pending.dim, pending.arguments, False, pending.adjoint), site)
+    if name == "launch":  # it happens, and is on no tape
+        run(machine, replace(pending, recorded=False), site)
+        return None
+    if name == "set_dim":
+        command.launch = replace(pending, dim=dtypes.shape_of(args[0] if args else keywords.get("dim")))
+    elif name == "set_params":
+        command.launch = replace(pending, arguments=sequences.elements(machine, args[0]) if args else None)
+    elif name.startswith("set_param") and keywords.get("adjoint", args[2] if len(args) > 2 else False) is not True:
+        given = dict(zip(("which", "value"), args, strict=False)) | keywords
+        which = given.get("which", given.get("index", given.get("name")))
+        value = Unknown("ctype") if name.endswith("_from_ctype") else given.get("value")
+        command.launch = replace(pending, arguments=_replaced(pending, which, value))
+    return None
+
+
+def _replaced(pending: _Pending, which: Value, value: Value) -> list[Value] | None:
+    """The arguments with another one, told by its place or name; None where it is not known which."""
+    node = pending.kernel.definition.node
+    assert isinstance(node, ir.FunctionDef)
+    names = [parameter.name for parameter in node.parameters]
+    place = names.index(which) if isinstance(which, str) and which in names else which
+    arguments = list(pending.arguments or ())
+    if isinstance(place, bool) or not isinstance(place, int) or not 0 <= place < len(arguments):
+        return None
+    arguments[place] = value
+    return arguments
 
 
 def _unknown_kernel(machine: Machine, arguments: list[Value], site: Location) -> None:
