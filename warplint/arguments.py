@@ -259,7 +259,9 @@ def audit_parser() -> argparse.ArgumentParser:
     parser.add_argument("--device", type=_device, help="where to run them: auto (the default), cpu or cuda:N")
     _add_probe_permissions(parser)
     parser.add_argument("--jobs", type=_jobs, metavar="N", help="programs at a time; one for each processor")
-    parser.add_argument("--timeout", type=_seconds, default=60.0, metavar="S", help="seconds for one program (60)")
+    parser.add_argument(
+        "--timeout", type=_seconds, default=60.0, metavar="S", help="processor seconds for one program (60)"
+    )
     parser.add_argument("--resume", action="store_true", help="take over what an earlier, interrupted audit has")
     parser.add_argument("--cache-dir", metavar="FOLDER", help="where kernels and answers are kept")
     parser.add_argument("--config", metavar="FILE", help="this configuration for all files")

@@ -19,6 +19,7 @@ from warplint.probe import ProbeOptions, probe, running, stored
 from warplint.probe.jobs import Job
 from warplint.probe.pool import WorkerUnusable
 from warplint.probe.stored import Answer, Store, open_store
+from warplint.probe.worker.isolate import STUCK
 from warplint.source.project import Project
 
 Run = Callable[..., list[Evidence]]
@@ -122,11 +123,14 @@ def test_the_third_answer_is_asked_for_again_after_a_day(tmp_path: Path, monkeyp
     assert store.get(_JOB) is None
 
 
-def test_what_ran_out_of_time_is_tried_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("detail", "kept"), [(STUCK, False), ("it does not finish within the time limit of 60 seconds", True)]
+)
+def test_what_a_busy_machine_ended_is_tried_again(tmp_path: Path, detail: str, kept: bool) -> None:
     store = Store(tmp_path, "context")
-    detail = "it does not finish within the time limit of 60 seconds"
     store.put(_JOB, Answer(({"verdict": "inconclusive", "detail": detail, "numbers": {}},), "cpu", "1.19.0"))
-    assert store.get(_JOB) is None
+    assert (store.get(_JOB) is not None) == kept
+    assert store.get(_JOB, resume=True) is not None
 
 
 def test_the_store_stays_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,8 +39,11 @@ _ENVIRONMENT = (
 )
 # Time to import Warp and to compile a first kernel, on a slow and busy machine.
 _START = 120.0
-# How much longer than its own limits the worker may take before it is restarted.
-_GRACE = 20.0
+# The worker limits what its programs use of the processor, and sees to those that wait for ever. It is restarted if it
+# has not answered after so many times the limit of a program by the clock on the wall, and so many seconds.
+_TIMES, _GRACE = 40.0, 20.0
+# A device runs one program after the other, and nobody else's use of the processor holds it up for long.
+_TIMES_REPEATING = 3.0
 
 _BOOT = "import sys; sys.path.extend({paths!r}); from warplint.probe.worker.__main__ import main; main()"
 
@@ -117,7 +120,7 @@ class Pool:
                 if progress is not None:
                     progress(list(answers))
                 continue
-            limit = self._options.timeout_s + _GRACE
+            limit = (_TIMES_REPEATING if self._repeats_on else _TIMES) * self._options.timeout_s + _GRACE
             late = any(time.monotonic() - started > limit for started in flying.values())
             if answer == "ended" or late:
                 self._stop()

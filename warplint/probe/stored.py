@@ -29,7 +29,7 @@ _MOST_BYTES = 32 * 1024 * 1024
 _MOST_FILES = 20_000
 # How much is left when room has to be made, so that it need not be made at every run.
 _LEFT = 0.75
-# No answer depends on how busy the machine was: it is asked for again after this time, in seconds.
+# No answer: it is asked for again after this time, in seconds. Better inputs may be found then.
 _UNDECIDED = 24 * 3600.0
 _VERDICTS: tuple[Verdict, ...] = ("confirmed", "refuted", "inconclusive")
 
@@ -61,7 +61,7 @@ class Store:
     def get(self, job: Job, resume: bool = False) -> Answer | None:
         """The answer to ``job``, None where it is not known, too old or damaged.
 
-        What ran out of time is only of use to ``resume``: another time the machine may be less busy.
+        What the clock ran out for is only of use to ``resume``: another time the machine may be less busy.
         """
         return self.at(self.key(job), resume)
 
@@ -74,7 +74,7 @@ class Store:
             if answer is None:
                 return None
             undecided = any(one["verdict"] == "inconclusive" for one in answer.verdicts)
-            late = any("time limit" in one["detail"] for one in answer.verdicts)
+            late = any("the clock ran out" in one["detail"] for one in answer.verdicts)
             fresh = 0.0 <= time.time() - float(entry["at"]) < _UNDECIDED
             if not resume and (late or undecided and not fresh):
                 return None

@@ -87,7 +87,7 @@ class AuditOptions:
     """One ``warplint audit``. ``resume`` takes over what earlier runs have answered, also one that was interrupted.
 
     ``jobs`` is the number of programs that run at a time; None: one for each processor. ``timeout`` is the limit for
-    one of them, in seconds.
+    one of them, in seconds of the processor.
     """
 
     paths: tuple[str, ...]

@@ -15,9 +15,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from warplint.probe.worker import clock
 from warplint.records import dataclass
 
 PR_SET_PDEATHSIG = 1
+
+#: Why there is no verdict where a limit by the clock on the wall was reached. Another time the machine may be less busy.
+STUCK = "it does not get on: the clock ran out, and not the time of the processor"
 
 
 @dataclass(frozen=True)
@@ -26,7 +30,7 @@ class Outcome:
     it was doing, and ``note`` what it had to say by then."""
 
     result: Any
-    ended: str  # "returned", "timeout", "memory", "signal N", "exit N"
+    ended: str  # "returned", "timeout", "stuck" (see ``clock.Limit``), "memory", "signal N", "exit N"
     stage: str
     stderr: str
     note: str = ""
@@ -111,7 +115,10 @@ class Stage:
 
 
 class Child:
-    """A forked child that runs ``work(stage)`` and sends back its result as JSON."""
+    """A forked child that runs ``work(stage)`` within ``seconds`` of the processor and sends back its result as JSON.
+
+    A ``leader`` has children of its own, which end with it.
+    """
 
     def __init__(
         self,
@@ -121,7 +128,6 @@ class Child:
         memory_mb: int | None = None,
         leader: bool = False,
     ) -> None:
-        self.deadline = time.monotonic() + seconds
         self._leader = leader
         name = f"{os.getpid()}-{time.monotonic_ns()}"
         self._stage = Stage(scratch / f"stage-{name}")
@@ -134,12 +140,14 @@ class Child:
             os.close(reading)
             _child(work, self._stage, self._errors, writing, seconds, memory_mb, leader)
         os.close(writing)
+        clock.started(self.pid)
+        self.limit = clock.Limit(self.pid, seconds, leader)
         self._pipe = reading
         self._data = bytearray()
 
     def poll(self, wait: float) -> bool:
         """Reads what is there for up to ``wait`` seconds; True once the child has ended or must be ended."""
-        if time.monotonic() >= self.deadline:
+        if self.limit.check():
             return True
         ready, _, _ = select.select([self._pipe], [], [], wait)
         if not ready:
@@ -160,7 +168,7 @@ class Child:
 
     def finish(self) -> Outcome:
         """Ends the child if it still runs, with everything that it started, and says what became of it."""
-        late = time.monotonic() >= self.deadline
+        late = self.limit.reached
         if late:
             os.kill(self.pid, signal.SIGKILL)
         if self._leader:
@@ -169,11 +177,12 @@ class Child:
                 if late or self._ended():
                     os.killpg(self.pid, signal.SIGKILL)
         _, status = os.waitpid(self.pid, 0)
+        clock.ended(self.pid)
         os.close(self._pipe)
         stderr = _tail(self._errors)
         stage, note = self._stage.get()
         if late:
-            return Outcome(None, "timeout", stage, stderr, note)
+            return Outcome(None, late, stage, stderr, note)
         if os.WIFSIGNALED(status):
             number = os.WTERMSIG(status)
             ended = "timeout" if number == signal.SIGXCPU else f"signal {signal.Signals(number).name}"
@@ -214,12 +223,12 @@ class Servant:
         self._requests = -1
 
     def ask(self, request: Any, seconds: float) -> Outcome:
-        """What became of ``request`` (anything that JSON can hold) within ``seconds``."""
+        """What became of ``request`` (anything that JSON can hold) within ``seconds`` of the processor."""
         if self._child is None:
             self._start()
         child = self._child
         assert child is not None
-        child.deadline = time.monotonic() + seconds
+        child.limit.give(seconds)
         try:
             os.write(self._requests, json.dumps(request).encode() + b"\n")
         except OSError:
@@ -251,7 +260,7 @@ class Servant:
     def close(self) -> None:
         """Ends the child, which may be in the middle of something."""
         if self._child is not None:
-            self._child.deadline = 0.0
+            self._child.limit.take()
             self._ended(self._child)
 
 
@@ -271,6 +280,7 @@ def _child(
     """The life of a child; never returns."""
     code = 1
     try:
+        clock.afresh()
         if leader:
             os.setpgid(0, 0)
         die_with_parent()

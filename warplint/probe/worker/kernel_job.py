@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections import Counter
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 
 import warp as wp
 
-from warplint.probe.worker import isolate
+from warplint.probe.worker import clock, isolate
 from warplint.probe.worker.account import Account, inconclusive, may_race, meets, through_callers, with_assumptions
 from warplint.probe.worker.checks import repeated, silent
 from warplint.probe.worker.experiment import Experiment, nothing_to_differentiate
@@ -42,7 +41,7 @@ _BEFORE_SCOUTING = 10
 _SCOUTED_SETS = 16
 # After so many, they are run to find more of those that show something, where few do.
 _BEFORE_MORE = 20
-# One input set may take so long.
+# One input set may take so long, in seconds of the processor, as all limits here.
 _ATTEMPT_SECONDS = 15.0
 # After so many input sets at which bounds are only left in reverse, a version without checks is compiled: other inputs
 # may decide sooner than that takes.
@@ -56,7 +55,8 @@ _SETTLED: dict[str, Any] = {"verdict": "settled"}
 
 
 class KernelJob:
-    """One job: ``plan`` as ``warplint.probe.jobs`` writes it, run within ``seconds``.
+    """One job: ``plan`` as ``warplint.probe.jobs`` writes it, run within ``seconds`` of the processor,
+    compiling left out.
 
     All flagged places of one kernel share the input sets; each has an account of its own.
     """
@@ -68,7 +68,7 @@ class KernelJob:
         self.marks: list[dict[str, Any]] = [{**mark, "number": n} for n, mark in enumerate(self.plan["marks"])]
         self.scratch = scratch
         self.device = device
-        self.begun = time.monotonic()
+        self.begun = clock.now()
         self.deadline = self.begun + seconds
         self.check: str = self.plan["check"]
         self.overruns = 0
@@ -93,7 +93,7 @@ class KernelJob:
         for left, guess in zip(range(len(others), 0, -1), others, strict=True):
             plan = {**self.plan, "assumed": guess.assumed}
             job = {"script": guess.script, "twin": guess.twin, "plan": plan}
-            share = (self.deadline - time.monotonic()) / left
+            share = (self.deadline - clock.now()) / left
             if share < 1.0 or not right:
                 return found
             other = KernelJob(job, self.scratch, self.device, share)._run()["verdicts"]
@@ -128,8 +128,8 @@ class KernelJob:
                 break
             # leave time for the targets that are left where this one cannot be decided
             left = len(targets) - position
-            share = (self.deadline - time.monotonic()) / (left if caller else min(left, 2))
-            for number, found in self._target(target, verdicts, time.monotonic() + share).items():
+            share = (self.deadline - clock.now()) / (left if caller else min(left, 2))
+            for number, found in self._target(target, verdicts, clock.now() + share).items():
                 if caller and found["verdict"] == "refuted":
                     refuted.setdefault(number, []).append(found)
                     continue
@@ -137,7 +137,7 @@ class KernelJob:
                 if known is None or found["verdict"] != "inconclusive":
                     verdicts[number] = found
         # compiling the callers must not cost what is decided already
-        early = time.monotonic() - self.begun < 0.3 * (self.deadline - self.begun)
+        early = clock.now() - self.begun < 0.3 * (self.deadline - self.begun)
         if self.plan.get("callers") and self.check == "gradient" and early:
             self._through_callers(verdicts)
         return {"verdicts": verdicts}
@@ -159,8 +159,8 @@ class KernelJob:
             ]
             if all(one is _SETTLED for one in asked):
                 return
-            share = (self.deadline - time.monotonic()) / (len(callers) - position)
-            for number, found in self._target(caller, asked, time.monotonic() + share).items():
+            share = (self.deadline - clock.now()) / (len(callers) - position)
+            for number, found in self._target(caller, asked, clock.now() + share).items():
                 seen[number].append(found)
         for number, found in alone.items():
             other = through_callers(func, found, seen[number])
@@ -286,7 +286,7 @@ class KernelJob:
             waiting = [number for number, account in accounts.items() if account.verdict is None]
             if not waiting:
                 break
-            left = deadline - time.monotonic()
+            left = deadline - clock.now()
             if left < 0.2 or self.overruns >= 2:
                 shared["it does not finish within the time limit"] += 1000
                 break
@@ -454,6 +454,9 @@ class KernelJob:
         if outcome.ended == "timeout":
             self.overruns += 1
             reasons["it does not finish within the time limit"] += 1
+        elif outcome.ended == "stuck":
+            self.overruns += 1
+            reasons[isolate.STUCK] += 1
         elif outcome.ended == "memory":
             reasons["it needs more memory than the limit allows"] += 1
             self.overruns += 1

@@ -15,13 +15,11 @@ from typing import Any
 
 import warp as wp
 
+from warplint.probe.worker.clock import SPENT
 from warplint.probe.worker.compat import building_once, types
 from warplint.probe.worker.handles import Unsupported
 from warplint.probe.worker.inputs import Choice, concrete
 from warplint.probe.worker.usage import Usage
-
-#: How many modules this process built or loaded, and the seconds of the processor that it took.
-SPENT: dict[str, float] = {"modules": 0, "compiling": 0.0}
 
 
 class DoesNotCompile(Exception):

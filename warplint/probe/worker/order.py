@@ -7,7 +7,6 @@ the first two give something else, or where both change one element that neither
 from __future__ import annotations
 
 import ast
-import time
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from warplint.probe.worker import isolate
+from warplint.probe.worker import clock, isolate
 from warplint.probe.worker.account import inconclusive
 from warplint.probe.worker.experiment import Buffer
 from warplint.probe.worker.handles import Unsupported
@@ -28,7 +27,7 @@ _THREADS = 6
 
 
 def ordered(script: str, target: str, scratch: Path, deadline: float) -> dict[str, Any]:
-    """The verdict as JSON."""
+    """The verdict as JSON. No launch begins after ``deadline``, a time of ``clock.now``."""
     plain = _kernel(script, target, scratch, "")
     last = f"{_THREADS - 1}"
     backwards = _kernel(rewritten(script, target, f"{last} - INDEX"), target, scratch, "_back")
@@ -38,7 +37,7 @@ def ordered(script: str, target: str, scratch: Path, deadline: float) -> dict[st
     ]
     compared = 0
     for seed in range(_SETS):
-        left = deadline - time.monotonic()
+        left = deadline - clock.now()
         if left < 1.0:
             break
         outcome = isolate.run(partial(_one, plain, backwards, single, seed), scratch, min(left, 15.0))

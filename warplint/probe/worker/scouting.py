@@ -15,12 +15,12 @@ from typing import Any
 
 import warp as wp
 
-from warplint.probe.worker import isolate
+from warplint.probe.worker import clock, isolate
 from warplint.probe.worker.compat import flush_c
 from warplint.probe.worker.inputs import Draw, Profile
 from warplint.probe.worker.usage import Usage
 
-# How many input sets are tried, and for how long: longer where some line was never reached.
+# How many input sets are tried, and for how many seconds of the processor: longer where some line was never reached.
 _MOST = 1500
 _SECONDS = 3.0
 _SECONDS_UNREACHED = 12.0
@@ -59,19 +59,22 @@ class Scout:
         self._repeated: Counter[str] = Counter()
 
     def search(self, scratch: Path, deadline: float) -> Iterator[tuple[Profile, dict[str, int]]]:
-        """Input sets that could be run, and how often each mark was reached. Ends at ``deadline`` at the latest."""
+        """Input sets that could be run, and how often each mark was reached. Ends at ``deadline``, a time of ``clock.now``, at the latest."""
         path = scratch / f"scouted-{time.monotonic_ns()}"
-        begun = time.monotonic()
+        begun = clock.now()
         position, deaths, read = 0, 0, 0
         while position < _MOST and deaths < _DEATHS:
             until = min(begun + (_SECONDS if self._satisfied() else _SECONDS_UNREACHED), deadline)
-            if time.monotonic() > until:
+            left = until - clock.now()
+            if left < 0.0:
                 break
+            enough = left - (until - begun) + _SECONDS
 
-            def work(stage: isolate.Stage, start: int = position, until: float = until) -> Any:
+            def work(stage: isolate.Stage, start: int = position, left: float = left, enough: float = enough) -> Any:
                 with path.open("a") as file:
                     for number in range(start, _MOST):
-                        if time.monotonic() > until or (self._satisfied() and time.monotonic() > begun + _SECONDS):
+                        spent = clock.now()  # of this child alone
+                        if spent > left or (self._satisfied() and spent > enough):
                             break
                         profile = self._next(number)
                         stage.set(str(number))
@@ -82,7 +85,7 @@ class Scout:
                         file.write(json.dumps([asdict(profile), hits]) + "\n")
                         file.flush()
 
-            outcome = isolate.run(work, scratch, max(0.5, until - time.monotonic() + 1.0))
+            outcome = isolate.run(work, scratch, left + 1.0)
             lines = path.read_text().splitlines() if path.exists() else []
             for line in lines[read:]:
                 values, hits = json.loads(line)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import re
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from warplint.probe.worker import isolate
+from warplint.probe.worker import clock, isolate
 from warplint.probe.worker.account import inconclusive
 from warplint.probe.worker.handles import Unsupported
 from warplint.probe.worker.inputs import views
@@ -38,7 +37,7 @@ class TapeJob:
         self.check: str = self.plan["check"]
         self.scratch = scratch
         self.device = device
-        self.deadline = time.monotonic() + seconds
+        self.deadline = clock.now() + seconds
         self.reasons: Counter[str] = Counter()
         #: The launches that the finding is about, where that is what it is about.
         self.left_out = frozenset(self.plan["flagged"]) if self.check == "recording" else frozenset()
@@ -74,7 +73,7 @@ class TapeJob:
             if attempts >= 2 * max(_SETS, seed + 1):
                 break
             attempts += 1
-            left = self.deadline - time.monotonic()
+            left = self.deadline - clock.now()
             if left < 0.5:
                 self.reasons["it does not finish within the time limit"] += 1
                 break
@@ -125,6 +124,8 @@ class TapeJob:
     def _failed(self, outcome: isolate.Outcome) -> None:
         if outcome.ended == "timeout":
             reason = "it does not finish within the time limit"
+        elif outcome.ended == "stuck":
+            reason = isolate.STUCK
         elif outcome.ended == "memory":
             reason = "it needs more memory than the limit allows"
         elif re.search(r"At '[^']*array\w*\.h", outcome.stderr):
