@@ -11,9 +11,7 @@ import pytest
 
 from warplint.probe.worker import clock, isolate
 
-pytestmark = pytest.mark.skipif(
-    not sys.platform.startswith("linux"), reason="what others used is read in /proc"
-)
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="what others used is read in /proc")
 
 
 def _burn(seconds: float) -> float:

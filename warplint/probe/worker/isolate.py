@@ -20,7 +20,8 @@ from warplint.records import dataclass
 
 PR_SET_PDEATHSIG = 1
 
-#: Why there is no verdict where a limit by the clock on the wall was reached. Another time the machine may be less busy.
+#: Why there is no verdict where a limit by the clock on the wall was reached. Another time the machine may be
+#: less busy.
 STUCK = "it does not get on: the clock ran out, and not the time of the processor"
 
 

@@ -59,7 +59,10 @@ class Scout:
         self._repeated: Counter[str] = Counter()
 
     def search(self, scratch: Path, deadline: float) -> Iterator[tuple[Profile, dict[str, int]]]:
-        """Input sets that could be run, and how often each mark was reached. Ends at ``deadline``, a time of ``clock.now``, at the latest."""
+        """Input sets that could be run, and how often each mark was reached.
+
+        Ends at ``deadline``, a time of ``clock.now``, at the latest.
+        """
         path = scratch / f"scouted-{time.monotonic_ns()}"
         begun = clock.now()
         position, deaths, read = 0, 0, 0
