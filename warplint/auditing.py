@@ -75,8 +75,15 @@ def audit(options: AuditOptions, progress: Callable[[str], None] = lambda step: 
     flagged = {location for location, own in about.items() if own}
     seen = _probed(subjects, flagged, project, probe_options, progress)
 
+    # What switches the adjoint off may be known to Warp alone.
+    without = [one for one in subjects if one.role == "kernel" and seen[one.location].seen.forward_only]
+    for subject in without:
+        name = displayed(subject.whole.path)
+        forward_only[name] = forward_only.get(name, 0) + 1
     entries = []
     for subject in subjects:
+        if subject in without:
+            continue
         own = about[subject.location]
         fact = Fact("audited", subject.location, {}, (), "", program=KernelProgram(subject.ref, (), subject.callers))
         entries.append(_entry(subject, seen[subject.location], own, reaching(fact, uses, project).reach))

@@ -96,6 +96,25 @@ def the_same_element(index: int, value: float, out: wp.array(dtype=float)):
     out[index] = value * value  # flagged
 """
 
+# The first thread alone is right in all of them; the order of the threads matters in the second only.
+_SEVERAL = """
+import warp as wp
+
+
+@wp.kernel
+def wrong_for_others(x: wp.array(dtype=float), y: wp.array(dtype=float), where: wp.array(dtype=int)):
+    i = wp.tid()
+    k = where[i]
+    y[k] = x[i] * x[i]
+    y[k] = y[k] + float(i) * y[k] * y[k]  # flagged
+
+
+@wp.kernel
+def hands_on(x: wp.array(dtype=float)):
+    i = wp.tid()
+    x[i + 1] = x[i] * x[i]  # flagged
+"""
+
 _FACTORY = """
 import warp as wp
 
@@ -225,6 +244,13 @@ def test_threads_race_only_where_they_share(tmp_path: Path, run: Run) -> None:
     assert verdicts["own_element"] == "confirmed", found
     assert verdicts["next_element"] != "confirmed", found
     assert verdicts["the_same_element"] != "confirmed", found
+
+
+def test_one_thread_clears_others_only_of_a_race(tmp_path: Path, run: Run) -> None:
+    verdicts, found = _verdicts(tmp_path, _SEVERAL, run)
+    assert verdicts["wrong_for_others"] == "inconclusive", found
+    assert verdicts["hands_on"] == "refuted", found
+    assert "several threads race" in found["hands_on"].detail
 
 
 def test_both_truth_values_are_tried_before_anything_is_refuted(tmp_path: Path, run: Run) -> None:

@@ -36,7 +36,7 @@ class Seen:
 
     ``unreached`` are the lines of blocks that no input ran. ``scatters``: plain stores go where indices read from
     arrays say, so that they may meet others at inputs that nobody would use. ``idle``: the launch has no gradient,
-    which is all that can be said of what it calls.
+    which is all that can be said of what it calls. ``forward_only``: Warp makes no adjoint of it.
     """
 
     evidence: Evidence
@@ -44,6 +44,7 @@ class Seen:
     unreached: tuple[int, ...] = ()
     scatters: bool = False
     idle: bool = False
+    forward_only: bool = False
 
 
 def probe_whole(
@@ -81,7 +82,9 @@ def probe_whole(
             evidence = Evidence(said["verdict"], said["detail"], answer.device, answer.warp_version, said["numbers"])
             unreached = tuple(said.get("unreached", ()))
             idle = said["verdict"] == "refuted" and not said["numbers"]
-            found[number][position] = Seen(evidence, answer.stored, unreached, bool(said.get("scatters")), idle)
+            without = bool(said.get("forward_only"))
+            seen = Seen(evidence, answer.stored, unreached, bool(said.get("scatters")), idle, without)
+            found[number][position] = seen
     return [tuple(one) for one in found]
 
 

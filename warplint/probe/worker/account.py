@@ -71,6 +71,9 @@ class Account:
         self.endless_sweeps = 0
         self.verdict: dict[str, Any] | None = None
         self.last_wrong: Profile | None = None
+        # whether the threads were seen to depend on their order where only several of them are wrong; None: not asked
+        self._driven: bool | None = None
+        self.asks_for_order = False
 
     @property
     def suspects_race(self) -> bool:
@@ -272,17 +275,30 @@ class Account:
         else:
             self.right.append({"profile": profile, "compared": right})
             self._covers(profile, hits)
-            alone = sum(one["profile"].threads == 1 for one in self.right)
-            alone_tells = self.suspects_race and (self.whole or not self._only_meets)
-            settled = not self.wrong or (alone_tells and alone >= _AGREEING_ALONE)
-            settled = settled and not self.endless_sweeps
-            if (
-                (len(self.right) >= _AGREEING or self.suspects_race)
-                and settled
-                and len(self.singular) < 2
-                and not self._unseen()
-            ):
+            self._settle()
+
+    def _settle(self) -> None:
+        """Refutes what enough input sets agree on. Where several threads are wrong and one alone is right, that takes
+        threads that were seen to race."""
+        alone = sum(one["profile"].threads == 1 for one in self.right)
+        alone_tells = self.suspects_race and (self.whole or not self._only_meets)
+        settled = not self.wrong or (alone_tells and alone >= _AGREEING_ALONE)
+        settled = settled and not self.endless_sweeps
+        if (
+            (len(self.right) >= _AGREEING or self.suspects_race)
+            and settled
+            and len(self.singular) < 2
+            and not self._unseen()
+        ):
+            self.asks_for_order = bool(self.wrong) and self._driven is None
+            if not self.wrong or self._driven:
                 self.verdict = self._refuted()
+
+    def told(self, driven: bool) -> None:
+        """Takes in whether the result depends on the order of the threads wherever several of them are wrong."""
+        self.asks_for_order = False
+        self._driven = driven
+        self._settle()
 
     def _enough(self) -> bool:
         single = sum(one["profile"].threads == 1 for one in self.wrong)
@@ -356,6 +372,8 @@ class Account:
             detail = f"the gradient stays finite at {len(self.right)} sets of inputs with zeros, ties and large numbers"
         else:
             detail = f"tape and finite differences agree at {len(self.right)} sets of inputs that run the flagged line"
+            if self.wrong:
+                detail += ", each with one thread; several threads race, and their order decides what they compute"
             compared = [one for group in self.right for one in group["compared"]]
             numbers |= _numbers(max(compared, key=lambda one: abs(one["tape"])))
         return {"verdict": "refuted", "detail": detail, "numbers": numbers, "profiles": _profiles(self.right)}

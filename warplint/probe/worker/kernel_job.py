@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections import Counter
@@ -30,7 +31,7 @@ from warplint.probe.worker.loading import (
     overload,
     wrap,
 )
-from warplint.probe.worker.order import ordered
+from warplint.probe.worker.order import depends_on_order, ordered, rewritten
 from warplint.probe.worker.packed import learn
 from warplint.probe.worker.questions import answer
 from warplint.probe.worker.scouting import Scout, count_marks
@@ -206,7 +207,7 @@ class KernelJob:
                     continue
                 if backward_disabled(kernel):
                     reason = "the kernel is compiled without backward, so there is no adjoint to check"
-                    break
+                    return {number: inconclusive(reason) | {"forward_only": True} for number in open_marks}
                 found = self._probe(target, choice, kernel, twin, open_marks, deadline)
                 return {number: one | {"target": target, "choice": index} for number, one in found.items()}
         except (Unsupported, DoesNotCompile) as error:
@@ -319,6 +320,8 @@ class KernelJob:
                 account = accounts[number]
                 if account.reached(found["hits"]):
                     account.add(profile, found, profile.threads**usage.rank)
+                    if account.asks_for_order:
+                        account.told(self._driven(target, choice, kernel, usage, account.wrong))
                 else:
                     account.reasons["no input drawn runs the flagged line"] += 1
             self._steer(ladder, profile, [accounts[number] for number in waiting])
@@ -342,6 +345,22 @@ class KernelJob:
             ladder.again(profile)
         if any(account.is_rough for account in accounts):
             ladder.stretch()
+
+    def _driven(self, target: str, choice: Choice, kernel: Any, usage: Usage, wrong: list[dict[str, Any]]) -> bool:
+        """Whether threads race at each of the input sets in ``wrong``: the launch gives something else in reverse."""
+        for threads, profile in {one["profile"].threads: one["profile"] for one in wrong}.items():
+            try:
+                text = rewritten(self.script, target, f"{threads - 1} - INDEX")
+                backwards = self._kernel(self._module(text, "_back"), target, choice, "_back")
+                forward_only(backwards)
+                compile_kernel(backwards, self.device)
+            except (DoesNotCompile, Unsupported):
+                return False
+            work = functools.partial(depends_on_order, kernel, backwards, usage, profile)
+            outcome = isolate.run(work, self.scratch, _ATTEMPT_SECONDS)
+            if outcome.ended != "returned" or not outcome.result:
+                return False
+        return True
 
     def _scout(self, twin: Any, accounts: dict[int, Account], ladder: Ladder, deadline: float) -> None:
         """Looks for inputs that run what the open accounts still miss, and asks for them."""

@@ -96,6 +96,23 @@ def _compare(plain: Any, backwards: Any, single: list[Any], seed: int) -> dict[s
     return {"differs": bool(said), "said": said, "changed": changed}
 
 
+def depends_on_order(kernel: Any, backwards: Any, usage: Usage, profile: Profile, stage: isolate.Stage) -> bool:
+    """Whether a launch of ``kernel`` gives something else than one of ``backwards``, which is the same kernel with
+    its thread indices reversed. ``usage`` is that of the first."""
+    stage.set("forward")
+    results = []
+    for one in (kernel, backwards):
+        arguments = Draw(usage, profile, "cpu").arguments({argument.label: argument.type for argument in one.adj.args})
+        if not np.all(np.atleast_1d(arguments.dim) == profile.threads):
+            return False  # other indices than those that were reversed
+        before = [np.array(array.numpy(), copy=True) for array in arguments.arrays]
+        wp.launch(one, dim=arguments.dim, inputs=arguments.values, device="cpu", record_tape=False)
+        after = [np.array(array.numpy(), copy=True) for array in arguments.arrays]
+        results.append((before, after))
+    (begun, forward), (other, reverse) = results
+    return all(map(_same, begun, other)) and not all(map(_same, forward, reverse))
+
+
 def _lost(number: int, initial: np.ndarray, together: list[np.ndarray], alone: list[list[np.ndarray]]) -> str:
     """What two threads change, each from what it found, so that the one may overwrite what the other did."""
     whole, before = together[number].ravel(), initial.ravel()
