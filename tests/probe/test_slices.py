@@ -388,3 +388,31 @@ second = make(plain)
     text, _ = _slice(tmp_path, "make.k")
     assert "def plain(" in text
     assert "support" not in text
+
+
+def test_a_matrix_type_with_a_name_makes_matrices(tmp_path: Path) -> None:
+    _write(
+        tmp_path,
+        main="""
+import warp as wp
+
+_ROWS = {"two": (1.0, 2.0, 3.0, 4.0, 5.0, 6.0), "one": (1.0, 2.0, 3.0)}
+COUNT = {"two": 2, "one": 1}["two"]
+_table = wp.types.matrix(shape=(COUNT, 3), dtype=wp.float32)
+TABLE = _table(*_ROWS["two"])
+_evaluate = print(__file__)
+OTHER = _evaluate(*_ROWS["two"])
+
+@wp.func
+def row(i: int) -> wp.vec3:
+    return TABLE[i]
+
+@wp.func
+def other(i: int) -> wp.vec3:
+    return OTHER[i]
+""",
+    )
+    text, _ = _slice(tmp_path, "row")
+    assert "TABLE = _table(*_ROWS['two'])" in text.replace('"', "'")
+    with pytest.raises(Refused, match="_evaluate"):
+        _slice(tmp_path, "other")

@@ -88,7 +88,7 @@ class Names(FactoryValues):
             if isinstance(expr.func, (ir.Name, ir.Attribute)):
                 resolved = self._project.resolve(place.module, expr.func, place.scope)
                 allowed = isinstance(resolved, External) and may_call(resolved.name)
-                if allowed or self._imports is not None:
+                if allowed or self._names_warp_type(resolved) or self._imports is not None:
                     self._executed_name(expr.func, place, edits, local, called=True)
                     self._passed(expr, place, edits, local)
                     return
@@ -171,13 +171,22 @@ class Names(FactoryValues):
     ) -> None:
         """Checks the arguments of a call."""
         for argument in call.args:
-            self._constant(argument, place, edits, local)
+            self._constant(argument.value if isinstance(argument, ir.Starred) else argument, place, edits, local)
         for keyword in call.keywords:
             self._constant(keyword.value, place, edits, local)
 
     def _is_warp_type(self, call: ir.Call, place: Place) -> bool:
         name = self._project.external(place.module, call.func, place.scope)
         return name is not None and name.startswith("warp.") and may_call(name)
+
+    def _names_warp_type(self, resolved: Resolved) -> bool:
+        """Whether a name stands for a vector or matrix type: it is bound to a call that makes one, and to nothing
+        else."""
+        return (
+            isinstance(resolved, Value)
+            and isinstance(resolved.expr, ir.Call)
+            and self._is_warp_type(resolved.expr, Place(resolved.module, resolved.scope))
+        )
 
     def _executed_name(
         self,
