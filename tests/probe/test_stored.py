@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import warplint.probe
+from tests.command import run_warplint
 from tests.probe.conftest import finding
 from warplint.frontend.fast import read
 from warplint.ir.facts import Evidence, Finding
@@ -212,3 +213,16 @@ def test_programs_are_cut_again_where_something_has_changed(
     asked = "scaled" if change != "the question" else "not_there"
     assert look(asked) == (["confirmed"] if asked == "scaled" else ["inconclusive"])
     assert len(cut) == (1 if change == "nothing" else 2)
+
+
+def test_another_process_finds_the_programs_of_the_last_one(tmp_path: Path, kernel_cache: Path) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "kernels.py").write_text(_TEXT)
+    seen = []
+    for seed in ("1", "2"):
+        done = run_warplint("check", "--device", "cpu", "--cache-dir", tmp_path, ".", cwd=folder, PYTHONHASHSEED=seed)
+        assert "confirmed" in done.stdout, done.stdout + done.stderr
+        seen.append({path.name for path in (tmp_path / "cuts").iterdir()})
+    assert len(seen[0]) == 1
+    assert seen[1] == seen[0]

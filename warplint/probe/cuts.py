@@ -45,7 +45,10 @@ class Cuts:
         self._store = store
         asked = [(finding.check, repr(finding.fact.program)) for finding in findings]
         own = state_of(Path(__file__).parent.parent, (".py",), below=True)
-        text = repr([own, store.context, options.allow_import, options.allow_native, project.warp_version, asked])
+        linted_for = project.warp_version or (lambda path: None)
+        versions = {str(path): linted_for(path) for path in {one.location.path for one in findings}}
+        permissions = [options.allow_import, options.allow_native]
+        text = repr([own, store.context, permissions, sorted(versions.items()), asked])
         name = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
         self._path = store.folder.parent / "cuts" / f"{name}.json"
 
