@@ -16,7 +16,7 @@ from warplint.source.project import Definition, Module, Project
 def subjects(project: Project, module: Module) -> Iterator[Subject | None]:
     """The kernels and funcs of ``module`` in the order of the file; None for each that is compiled forward only.
 
-    A func belongs to them if some visible kernel differentiates it, or none is visible at all. What nobody knows (an
+    A func belongs to them if some visible kernel differentiates it, or none is visible at all, not even by name. What nobody knows (an
     option that is decided at run time) counts as an adjoint. Overloads are one subject: the last kernel of a name, the
     first func.
     """
@@ -56,6 +56,8 @@ def _func(found: Analysis, definition: Definition) -> Subject | None:
         if decorations.options(kernel).backward is not False
     ]
     if not asking and (kernels or decorations.options(definition).backward is False):
+        return None
+    if not kernels and found.users.forward_only(definition):
         return None
     custom = decorations.custom_adjoint(definition) is not None
     return Subject("func", *_placed(found, definition), tuple(_ref(found, kernel) for kernel in asking), custom)
