@@ -16,9 +16,9 @@ from warplint.source.project import Definition, Module, Project
 def subjects(project: Project, module: Module) -> Iterator[Subject | None]:
     """The kernels and funcs of ``module`` in the order of the file; None for each that is compiled forward only.
 
-    A func belongs to them if some visible kernel differentiates it, or none is visible at all, not even by name. What nobody knows (an
-    option that is decided at run time) counts as an adjoint. Overloads are one subject: the last kernel of a name, the
-    first func.
+    A func belongs to them if some visible kernel differentiates it, or none is visible at all, not even by name. What
+    nobody knows (an option that is decided at run time) counts as an adjoint. Overloads are one subject: the last
+    kernel of a name, the first func.
     """
     found = analysis(project)
     by_name: dict[str, list[tuple[Definition, str]]] = {}

@@ -45,8 +45,9 @@ class Cuts:
         self._store = store
         asked = [(finding.check, repr(finding.fact.program)) for finding in findings]
         own = state_of(Path(__file__).parent.parent, (".py",), below=True)
-        linted_for = project.warp_version or (lambda path: None)
-        versions = {str(path): linted_for(path) for path in {one.location.path for one in findings}}
+        version = project.warp_version
+        paths = {one.location.path for one in findings}
+        versions = {} if version is None else {str(path): version(path) for path in paths}
         permissions = [options.allow_import, options.allow_native]
         text = repr([own, store.context, permissions, sorted(versions.items()), asked])
         name = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

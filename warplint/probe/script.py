@@ -20,6 +20,10 @@ class Refused(Exception):
     """The slice would have to execute something that it may not; the message says what, as a clause."""
 
 
+class Native(Refused):
+    """The slice would hold native code."""
+
+
 @dataclass(frozen=True, slots=True)
 class Text:
     """A closure variable that the script already has under this text; and what it is, where that is known apart from

@@ -6,7 +6,6 @@ constants, ``wp.static``) consist of literals, arithmetic and calls that are kno
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
@@ -16,36 +15,20 @@ from warplint.ir import syntax as ir
 from warplint.ir.programs import DefinitionRef
 from warplint.ir.spans import Location, Span
 from warplint.probe import stand_ins, wishes
-from warplint.probe.allowed import ENUMS, OPTIONS, PLAIN_BASES
+from warplint.probe.allowed import OPTIONS
+from warplint.probe.classes import Classes
+from warplint.probe.decorators import BACKWARD
 from warplint.probe.imports import Imports
-from warplint.probe.names import IGNORED, Names, joined
 from warplint.probe.rewrite import WARP, Edit, Mark, cut, dedent, reach_edits
-from warplint.probe.script import COUNTS, Item, Place, Refused
+from warplint.probe.script import Item, Native, Place, Refused
 from warplint.records import dataclass
 from warplint.source.bindings import bound_names
-from warplint.source.project import Definition, External, Module, Project, Scope, Value
+from warplint.source.project import Definition, Module, Project, Scope
 
 __all__ = ["Refused", "Slice", "Slicer"]
 
-_WARP_DEFINITIONS = (
-    "warp.kernel",
-    "warp.func",
-    "warp.struct",
-    "warp.func_native",
-    "warp.func_grad",
-    "warp.func_replay",
-)
-_KERNEL_OPTIONS = ("enable_backward", "grid_stride", "launch_bounds")
-#: What a decorator's `enable_backward` came to, among the values of a closure.
-_BACKWARD = "<backward>"
-#: How many classes may stand above a struct.
-_LONGEST_LINE = 8
 _CUSTOM = re.compile(r"func_grad|func_replay")
 _CONFIG = ("enable_backward", "max_unroll", "enable_vector_component_overwrites")
-
-
-class Native(Refused):
-    """The slice would hold native code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +49,7 @@ class Slice:
     stand_ins: Mapping[str, str] = field(default_factory=dict)
 
 
-class Slicer(Names):
+class Slicer(Classes):
     """Collects definitions into one script."""
 
     def __init__(
@@ -78,6 +61,7 @@ class Slicer(Names):
     ) -> None:
         super().__init__(project, Imports() if allow_import else None)
         self._allow_native = allow_native
+        self._made_kernels = {}
         # the places of mark 0, of mark 1, ...
         self._flagged = [tuple(places) for places in flagged]
         self._options: list[str] = []
@@ -85,8 +69,6 @@ class Slicer(Names):
         self._own_options: list[str] = []
         # a kernel of the script has a Warp module of its own
         self._elsewhere = False
-        # what calls make kernels of, by the identity of the nodes, with what they say of the adjoint
-        self._made_kernels: dict[int, bool | None] = {}
         self._marks: dict[int, Mark] = {}
         # the files of flagged places, by number
         self._files: dict[Path, int] = {}
@@ -126,7 +108,7 @@ class Slicer(Names):
             self._made_kernels[id(definitions[-1].node)] = ref.backward
         closure = dict(ref.closure)
         if ref.backward is not None:
-            closure[_BACKWARD] = ref.backward
+            closure[BACKWARD] = ref.backward
         return self._definition(definitions[-1], closure)
 
     def options(self, path: Path, differentiated: bool = False) -> None:
@@ -273,50 +255,6 @@ class Slicer(Names):
                         if isinstance(node, ir.ClassDef) and self._kind_of(Definition(module, node, ())):
                             yield Definition(module, node, ())
 
-    def _kind_of(self, definition: Definition) -> str:
-        """Which Warp decorator makes the definition; empty where that is not told."""
-        for decorator in definition.node.decorators:
-            name = self._decorator(decorator, definition.module, definition.scope)
-            if name in _WARP_DEFINITIONS:
-                return name
-        return ""
-
-    def _decorator(self, decorator: ir.Expr, module: Module, scope: Scope, depth: int = 0) -> str | None:
-        """What a decorator is, seen through a name for it and through a choice between two ways to call one."""
-        function = decorator.func if isinstance(decorator, ir.Call) else decorator
-        name = self._project.external(module, function, scope)
-        if name is not None or depth > _LONGEST_LINE:
-            return name
-        if isinstance(function, ir.Conditional):
-            kinds = {self._decorator(one, module, scope, depth + 1) for one in (function.body, function.orelse)}
-            return kinds.pop() if len(kinds) == 1 else None
-        found = self._project.resolve(module, function, scope) if isinstance(function, ir.Name) else None
-        if isinstance(found, Value) and function is decorator:
-            return self._decorator(found.expr, found.module, found.scope, depth + 1)
-        return None
-
-    def _kind(self, definition: Definition) -> str:
-        """Which Warp decorator makes the definition; empty for a class without one. Raises Refused for others."""
-        node = definition.node
-        found = ""
-        for decorator in node.decorators:
-            function = decorator.func if isinstance(decorator, ir.Call) else decorator
-            name = self._decorator(decorator, definition.module, definition.scope)
-            if name in _WARP_DEFINITIONS:
-                found = name
-            elif name in IGNORED:
-                continue
-            else:
-                written = ir.dotted(function) or "..."
-                raise Refused(f"`{node.name}` has the decorator `@{written}`, which would have to be run")
-        if found == "warp.func_native" and not self._allow_native:
-            raise Native(f"`{node.name}` is a native snippet")
-        if not found and id(node) in self._made_kernels:
-            return "warp.kernel"
-        if not found and isinstance(node, ir.FunctionDef):
-            raise Refused(f"`{node.name}` is a plain Python function, which would have to be run")
-        return found
-
     def _custom_adjoints(self, definition: Definition, closure: Mapping[str, object]) -> None:
         """Adds the ``func_grad`` and ``func_replay`` functions of a func."""
         for other in definition.module.functions(_CUSTOM):
@@ -373,140 +311,6 @@ class Slicer(Names):
             for location in places:
                 if location.path == module.path and node.span.covers(location.span):
                     yield number, location.span
-
-    def _decorators(self, node: ir.FunctionDef, place: Place) -> str:
-        """The Warp decorator, with those of its arguments that change what is compiled."""
-        lines: list[str] = []
-        if id(node) in self._made_kernels:
-            backward = self._made_kernels[id(node)]
-            lines.append(f"@{WARP}.kernel" + ("" if backward is None else f"(enable_backward={backward})"))
-        for decorator in node.decorators:
-            call = decorator if isinstance(decorator, ir.Call) else None
-            name = self._decorator(decorator, place.module, place.scope)
-            if name not in _WARP_DEFINITIONS:
-                continue
-            arguments: list[str] = []
-            if call is not None and name in ("warp.func_grad", "warp.func_replay", "warp.func_native"):
-                for argument in call.args:
-                    arguments.append(self._rewritten(argument, place))
-                for keyword in call.keywords:
-                    if keyword.name is not None:
-                        arguments.append(f"{keyword.name}={self._rewritten(keyword.value, place)}")
-            elif call is not None and name == "warp.kernel":
-                for keyword in call.keywords:
-                    if keyword.name not in _KERNEL_OPTIONS:
-                        continue
-                    if keyword.name == "enable_backward" and _BACKWARD in place.closure:
-                        arguments.append(f"enable_backward={place.closure[_BACKWARD]!r}")
-                        continue
-                    try:
-                        arguments.append(f"{keyword.name}={self._rewritten(keyword.value, place)}")
-                    except Refused:
-                        if keyword.name == "enable_backward":
-                            continue  # decided at run time: the default is what a tape needs
-            lines.append(f"@{WARP}.{name.partition('.')[2]}" + (f"({', '.join(arguments)})" if arguments else ""))
-        return "".join(f"{line}\n" for line in lines)
-
-    def _struct(self, node: ir.ClassDef, place: Place, name: str) -> str:
-        if node.keywords or not all(self._plain(base, place) for base in node.bases):
-            raise Refused(f"the struct `{node.name}` has a base class that may do something when it is made")
-        inner = Place(place.module, (*place.scope, node), place.closure)
-        lines = [f"@{WARP}.struct", f"class {name}:"]
-        for statement in node.body:
-            if isinstance(statement, ir.AnnAssign) and isinstance(statement.target, ir.Name):
-                edits: list[Edit] = []
-                self._annotation(statement.annotation, inner, edits)
-                kind = cut(place.module.lines, statement.annotation.span, edits)
-                lines.append(f"    {statement.target.id}: {joined(kind)}")
-        if len(lines) == 2:
-            lines.append("    pass")
-        return "\n".join(lines)
-
-    def _plain(self, base: ir.Expr, place: Place, depth: int = 0) -> bool:
-        """Whether a base class of a struct can be left out: a Warp struct has the fields of its own body only
-        (``get_annotations`` in ``warp/_src/codegen.py``), and the base adds nothing when a class is derived from it."""
-        found = self._project.resolve(place.module, base, place.scope)
-        if isinstance(found, External):
-            return found.name in PLAIN_BASES
-        if not isinstance(found, Definition) or not isinstance(found.node, ir.ClassDef) or depth > _LONGEST_LINE:
-            return False
-        node = found.node
-        outer = Place(found.module, found.scope)
-        return (
-            not node.decorators
-            and not node.keywords
-            and not any(isinstance(s, ir.FunctionDef) and s.name == "__init_subclass__" for s in node.body)
-            and all(self._plain(further, outer, depth + 1) for further in node.bases)
-        )
-
-    def _enum(self, node: ir.ClassDef, place: Place, name: str, counting: bool = False) -> str:
-        """A class that only holds constants: enumerations and configuration.
-
-        ``counting`` makes numbers that count things positive.
-        """
-        bases = []
-        for base in node.bases:
-            external = self._project.external(place.module, base, place.scope)
-            called = self._project.external(place.module, base.func, place.scope) if isinstance(base, ir.Call) else None
-            if external not in ENUMS and external != "int" and not (called or "").startswith("warp."):
-                raise Refused(f"the class `{node.name}` has a base that would have to be run")
-            bases.append(self._rewritten(base, place))
-        if node.keywords:
-            raise Refused(f"the class `{node.name}` has class arguments")
-        inner = Place(place.module, (*place.scope, node), place.closure)
-        names = {
-            target.id
-            for s in node.body
-            if isinstance(s, ir.Assign)
-            for target in s.targets
-            if isinstance(target, ir.Name)
-        }
-        lines = [f"class {name}({', '.join(bases)}):"]
-        for statement in node.body:
-            value = statement.value if isinstance(statement, (ir.Assign, ir.AnnAssign)) else None
-            targets = statement.targets if isinstance(statement, ir.Assign) else ()
-            if isinstance(statement, ir.AnnAssign):
-                targets = (statement.target,)
-            if value is None or len(targets) != 1 or not isinstance(targets[0], ir.Name):
-                continue
-            if counting and isinstance(value, ir.Constant) and value.value == 0 and COUNTS.search(targets[0].id):
-                lines.append(f"    {targets[0].id} = 3")
-                continue
-            edits: list[Edit] = []
-            try:
-                self._constant(value, inner, edits, local=names)
-            except Refused:
-                if bases:
-                    return self._numbered(node, place, lines[0])
-                continue  # a member that the kernel may not even use; if it does, Warp says so
-            lines.append(f"    {targets[0].id} = {joined(cut(place.module.lines, value.span, edits))}")
-        if len(lines) == 1:
-            lines.append("    pass")
-        return "\n".join(lines)
-
-    def _numbered(self, node: ir.ClassDef, place: Place, head: str) -> str:
-        """An enumeration of numbers from a package outside of the project: other numbers do as well.
-
-        Raises Refused for one that is made of anything else.
-        """
-        values = [
-            (statement.targets[0].id, statement.value)
-            for statement in node.body
-            if isinstance(statement, ir.Assign) and isinstance(statement.targets[0], ir.Name)
-        ]
-        kinds = {self._project.external(place.module, base, place.scope) for base in node.bases}
-        own = {value.value for _, value in values if isinstance(value, ir.Constant) and type(value.value) is int}
-        outside = [name for name, value in values if self._is_outside(value, place)]
-        others = [k for k, (_, value) in enumerate(values) if not isinstance(value, ir.Constant)]
-        if len(others) > len(outside) or not kinds <= {"enum.IntEnum", "enum.IntFlag"}:
-            raise Refused(f"the class `{node.name}` has members that would have to be run")
-        self._assumed[node.name] = "numbers in order"
-        self._guessed.add(node.name)
-        flags = "enum.IntFlag" in kinds
-        free = (number for k in itertools.count() if (number := 1 << k if flags else k) not in own)
-        numbers = {name: next(free) for name in outside}
-        known = {name: value.value for name, value in values if isinstance(value, ir.Constant)}
-        return "\n".join([head, *(f"    {name} = {(known | numbers)[name]!r}" for name, _ in values)])
 
 
 def _find(module: Module, qualname: str) -> Iterator[Definition]:
