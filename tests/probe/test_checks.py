@@ -128,3 +128,26 @@ def test_what_warp_refuses_is_confirmed_in_its_own_words(tmp_path: Path, run: Ru
     (found,) = run([finding(path, KernelProgram(DefinitionRef(path, "square"), ()), "compile")])
     assert found.verdict == "confirmed"
     assert "adj_square" in found.detail or "square" in found.detail
+
+
+NEIGHBOURS = """
+import warp as wp
+
+@wp.kernel
+def two(a: wp.array(dtype=float), b: wp.array(dtype=float), c: wp.array(dtype=float), out: wp.array(dtype=float)):
+    i = wp.tid()
+    scaled = 3.0 * a[i]
+    out[i] = wp.round(scaled) + 1000.0 * wp.round(b[i]) + wp.floor(c[i]) - c[i]
+"""
+
+
+@pytest.mark.parametrize("line", ["wp.round(scaled)", "wp.round(b[i])"])
+def test_the_input_that_is_shown_flows_into_the_flagged_place(line: str, tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "neighbours.py"
+    path.write_text(NEIGHBOURS)
+    number, text = next((n, one) for n, one in enumerate(NEIGHBOURS.split("\n"), 1) if line in one)
+    span = Span(number, text.index(line) + 1, number, text.index(line) + len(line) + 1)
+    ref = DefinitionRef(path, "two")
+    (found,) = run([finding(path, KernelProgram(ref, (Location(path, span),)), "zero-adjoint", span)])
+    assert found.verdict == "confirmed"
+    assert found.detail.startswith("d/d a[" if "scaled" in line else "d/d b["), found.detail

@@ -129,6 +129,9 @@ def _kernel_job(
             one |= {"in_loop": mark.in_loop, "blocks": list(mark.blocks), "around": list(mark.around)}
             one["way"] = list(mark.way)
             one["entry"] = mark.entry
+            if check == "zero-adjoint" and number in made.feeding:
+                where, feeding = made.feeding[number]
+                one["feeding"] = [where, list(feeding)]
             if mark.leaves:
                 one["leaves"] = True
             if mark.once is not None:

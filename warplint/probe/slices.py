@@ -18,6 +18,7 @@ from warplint.probe import stand_ins, wishes
 from warplint.probe.allowed import OPTIONS
 from warplint.probe.classes import Classes
 from warplint.probe.decorators import BACKWARD
+from warplint.probe.flowing import sources
 from warplint.probe.imports import Imports
 from warplint.probe.rewrite import WARP, Edit, Mark, cut, dedent, reach_edits
 from warplint.probe.script import Item, Native, Place, Refused
@@ -39,6 +40,8 @@ class Slice:
     twin: str | None
     #: What each mark that the twin prints stands for.
     marks: Mapping[int, Mark]
+    #: The definition of the script that holds each flagged place, and those of its parameters that may flow there.
+    feeding: Mapping[int, tuple[str, tuple[str, ...]]]
     #: Folders of modules that the script imports from the project.
     folders: tuple[str, ...] = ()
     #: Values of parameters of factories that nothing in the source says, by name.
@@ -70,6 +73,7 @@ class Slicer(Classes):
         # a kernel of the script has a Warp module of its own
         self._elsewhere = False
         self._marks: dict[int, Mark] = {}
+        self._feeding: dict[int, tuple[str, tuple[str, ...]]] = {}
         # the files of flagged places, by number
         self._files: dict[Path, int] = {}
         # what functions of the script read and write of parameters that may be anything
@@ -88,7 +92,8 @@ class Slicer(Classes):
         folders = self._imports.folders if self._imports is not None else ()
         twin = "\n\n".join(twins) + "\n" if self._marks else None
         guessed = tuple(sorted(self._guessed))
-        return Slice(text, twin, dict(self._marks), folders, dict(self._assumed), guessed, dict(self._stand_ins))
+        marks, feeding = dict(self._marks), dict(self._feeding)
+        return Slice(text, twin, marks, feeding, folders, dict(self._assumed), guessed, dict(self._stand_ins))
 
     # --- definitions ---
 
@@ -303,6 +308,9 @@ class Slicer(Classes):
         marks, found = reach_edits(node, module.lines, flagged, file)
         twin = cut(module.lines, node.span, [*edits, *marks])
         self._marks.update(found)
+        for number in {number for number, _ in flagged}:
+            places = [span for other, span in flagged if other == number]
+            self._feeding[number] = (name, sources(node, places))
         indent = node.span.column - 1
         return f"{decorators}{dedent(text, indent)}", f"{decorators}{dedent(twin, indent)}"
 

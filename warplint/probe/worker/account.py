@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -216,7 +217,13 @@ class Account:
                 self.verdict = self._refuted()
 
     def _add_silent(self, profile: Profile, compared: list[dict[str, Any]]) -> None:
-        """An input that moves the result at several input sets, and has a derivative of zero at all of them."""
+        """An input that moves the result at several input sets, and has a derivative of zero at all of them.
+
+        Those that do not flow into the flagged place move the result elsewhere.
+        """
+        feeding = self.mark.get("feeding")
+        if feeding is not None:
+            compared = [one for one in compared if re.split(r"[.\[]", one["input"])[0] in feeding]
         moving = {one["input"] for one in compared if one["verdict"] == "right"}
         self._moving |= moving
         self.wrong.append({"profile": profile, "wrong": [one for one in compared if one["verdict"] == "wrong"]})
@@ -377,6 +384,12 @@ class Account:
             compared = [one for group in self.right for one in group["compared"]]
             numbers |= _numbers(max(compared, key=lambda one: abs(one["tape"])))
         return {"verdict": "refuted", "detail": detail, "numbers": numbers, "profiles": _profiles(self.right)}
+
+
+def fed(mark: dict[str, Any], target: str) -> dict[str, Any]:
+    """``mark`` with the inputs of ``target`` that may flow into the flagged place as ``feeding``, if that is known."""
+    where, feeding = mark.get("feeding") or (None, None)
+    return {**mark, "feeding": feeding if where == target else None}
 
 
 def may_race(usage: Usage) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 import warp as wp
 
 from warplint.probe.worker import clock, isolate
-from warplint.probe.worker.account import Account, may_race, meets
+from warplint.probe.worker.account import Account, fed, may_race, meets
 from warplint.probe.worker.checks import repeated, silent
 from warplint.probe.worker.experiment import Experiment, nothing_to_differentiate
 from warplint.probe.worker.generics import fitting
@@ -119,7 +119,8 @@ class Trials:
                 group_roots(use.root, self.device)  # known here, it is known in all children
         learn(usage, self.scratch)
         races = may_race(usage)
-        accounts = {number: Account(self.check, races, self.marks[number], meets(usage)) for number in open_marks}
+        marks = {number: fed(self.marks[number], target) for number in open_marks}
+        accounts = {number: Account(self.check, races, mark, meets(usage)) for number, mark in marks.items()}
         ladder = Ladder(self.check == "finite-adjoint", bool(self.plan.get("ordered")))
         shared: Counter[str] = Counter()
         release: isolate.Servant | None = None
