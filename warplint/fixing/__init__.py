@@ -11,6 +11,7 @@ from warplint import kernels
 from warplint.catalogue.rule import Rule
 from warplint.fixing.places import Place, Plan
 from warplint.fixing.recipes import plans
+from warplint.fixing.writing import fitting
 from warplint.ir.facts import Evidence, Finding
 from warplint.ir.fixes import Edit, Fix
 from warplint.ir.programs import KernelProgram, TapeProgram
@@ -56,6 +57,7 @@ def offered(
         module = project.load(path) if path in files else None
         if isinstance(module, Module) and finding.evidence.verdict != "refuted":
             found = plans(Place(module, finding, files), rules[finding.rule].fix.recipe)
+            found = [plan for plan in found if _keeps_comments(plan.edits, project)]
             if found and all(edit.location.path in files for plan in found for edit in plan.edits):
                 planned[number] = found
     fixes: dict[int, Fix] = {}
@@ -81,6 +83,20 @@ def offered(
     return [
         replace(finding, fix=fixes[number]) if number in fixes else finding for number, finding in enumerate(findings)
     ]
+
+
+def _keeps_comments(edits: Sequence[Edit], project: Project) -> bool:
+    """Whether no comment is in what the edits take away, unless they put it back."""
+    for path in {edit.location.path for edit in edits}:
+        module = project.load(path)
+        own = [edit for edit in edits if edit.location.path == path]
+        if not isinstance(module, Module):
+            return False
+        spans = [edit.location.span for edit in own]
+        taken = (line for span in spans for line in module.lines[span.line - 1 : span.end_line])
+        if any("#" in line for line in taken) and fitting(path, module.text, own) is None:
+            return False
+    return True
 
 
 def _unsafe(title: str, edits: tuple[Edit, ...], why: str) -> Fix:
