@@ -160,7 +160,8 @@ def _probed(
             for subject, what in zip(one.subjects, seen, strict=True):
                 through = "" if subject.ref == one.target else one.target.qualname
                 before = known.get(subject.location)
-                if before is None or before.seen.idle or what.evidence.verdict != "inconclusive":
+                told = before is not None and not (before.seen.idle or before.seen.forward_only)
+                if not told or what.evidence.verdict != "inconclusive":
                     known[subject.location] = _Shown(what, through)
 
     launches = _launches(subjects)

@@ -259,3 +259,14 @@ def test_what_cannot_be_done(tmp_path: Path) -> None:
     broken = _audit(tmp_path, "broken.py")
     assert broken.returncode == 2 and "broken.py:5" in broken.stderr
     assert run_warplint("audit", cwd=tmp_path).returncode == 2
+
+
+def test_what_only_warp_knows_to_run_forward_is_counted_as_such(tmp_path: Path) -> None:
+    text = FORWARD.replace('"enable_backward": False', '"enable_backward": False, **others()')
+    (tmp_path / "late.py").write_text(
+        text.replace("double(x[i])", "2.0 * x[i]").replace("double(x: float)", "_(x: float)")
+    )
+    done = _audit(tmp_path, "late.py", "--output-format", "json")
+    document = json.loads(done.stdout)
+    assert "doubled" not in [entry["name"] for entry in document["entries"]]
+    assert document["summary"]["forward_only"] == 1

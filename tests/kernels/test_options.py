@@ -25,6 +25,19 @@ CONFIG_OFF = "wp.config.enable_backward = False"
     [
         ("", "", True, "default"),
         (MODULE_OFF, "", False, "module"),
+        (
+            "OTHERS = {'max_unroll': 4}\nwp.set_module_options({'enable_backward': False, **OTHERS})",
+            "",
+            False,
+            "module",
+        ),
+        (
+            "OFF = {'enable_backward': False}\nwp.set_module_options({'enable_backward': True, **OFF})",
+            "",
+            False,
+            "module",
+        ),
+        ("wp.set_module_options({'enable_backward': False, **others()})", "", None, "module"),
         (CONFIG_OFF, "", False, "config"),
         ("wp.get_module(__name__).options['enable_backward'] = False", "", False, "module"),
         (NAMED_OFF, "", True, "default"),
@@ -38,7 +51,7 @@ CONFIG_OFF = "wp.config.enable_backward = False"
         ("", "(module='unique', module_options={'enable_backward': False})", False, "kernel"),
     ],
 )
-def test_level(project: Project, head: str, options: str, backward: bool, level: str) -> None:
+def test_level(project: Project, head: str, options: str, backward: bool | None, level: str) -> None:
     module = module_of(project, TEXT.format(head=head, options=options))
     (kernel,) = [one for region in module.regions for one in module.within(region)]
     found = analysis(project).knowledge.decorations.options(kernel)

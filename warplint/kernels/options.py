@@ -12,7 +12,7 @@ from typing import Literal
 from warplint.ir import syntax as ir
 from warplint.kernels.constants import Constants
 from warplint.records import dataclass
-from warplint.source.project import UNKNOWN, Definition, Module, Project, Scope, blocks
+from warplint.source.project import UNKNOWN, Definition, Module, Project, Scope, Value, blocks
 from warplint.source.regions import Region
 
 Role = Literal["kernel", "func", "func_grad", "func_replay", "func_native"]
@@ -402,9 +402,8 @@ class Decorations:
         """The options that a dict display gives; every option is unknown where the dict is not a display."""
         if isinstance(expr, ir.Name):
             found = self._project.resolve(module, expr, scope)
-            inner = getattr(found, "expr", None)
-            if isinstance(inner, ir.Dict):
-                expr = inner
+            if isinstance(found, Value) and isinstance(found.expr, ir.Dict):
+                expr, module, scope = found.expr, found.module, found.scope
         if isinstance(expr, ir.Constant) and expr.value is None:
             return {}
         if not isinstance(expr, ir.Dict):
@@ -412,8 +411,8 @@ class Decorations:
         values: dict[str, object] = {}
         for key, value in zip(expr.keys, expr.values, strict=True):
             if key is None:
-                return dict.fromkeys(_DEFAULTS, UNKNOWN)
-            if isinstance(key, ir.Constant) and key.value in _DEFAULTS:
+                values.update(self._mapping(module, value, scope))
+            elif isinstance(key, ir.Constant) and key.value in _DEFAULTS:
                 values[str(key.value)] = self._constants.evaluate(module, value, scope)
         return values
 
