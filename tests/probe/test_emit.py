@@ -13,6 +13,7 @@ from types import ModuleType
 
 import pytest
 
+from tests.command import run_warplint
 from tests.probe.conftest import finding
 from tests.probe.test_tapes import Maker
 from warplint.frontend.fast import read
@@ -217,3 +218,50 @@ def test_computed_text_counts_as_well(text: str) -> None:
     exec(text, module.__dict__)
     with pytest.raises(Unsupported, match="quotation mark"):
         refuse_quotes(text, module)
+
+
+_COMMON_NAMES = """
+import warp as wp
+
+
+@wp.kernel
+def step(x: wp.array(dtype=float), point: wp.array(dtype=float)):
+    i = wp.tid()
+    point[i] = x[i] * x[i]
+
+
+@wp.kernel
+def x_data(x: wp.array(dtype=float), loss: wp.array(dtype=float)):
+    wp.atomic_add(loss, 0, x[wp.tid()])
+
+
+@wp.kernel
+def launch(x: wp.array(dtype=float)):
+    i = wp.tid()
+    x[i] *= x[i]
+
+
+def run(start):
+    x = wp.array(start, dtype=float, requires_grad=True)
+    y = wp.zeros(4, dtype=float, requires_grad=True)
+    loss = wp.zeros(1, dtype=float, requires_grad=True)
+    tape = wp.Tape()
+    with tape:
+        wp.launch(step, dim=4, inputs=[x], outputs=[y])
+        wp.launch(x_data, dim=4, inputs=[y], outputs=[loss])
+    tape.backward(loss)
+    tape.backward(loss)
+    return x.grad.numpy()
+"""
+
+
+def test_kernels_may_have_the_names_that_scripts_use(tmp_path: Path, kernel_cache: Path) -> None:
+    (tmp_path / "names.py").write_text(_COMMON_NAMES)
+    done = run_warplint(
+        "check", "--device", "cpu", "--emit-probe", "out", "--cache-dir", kernel_cache, "names.py", cwd=tmp_path
+    )
+    made = {path.name.partition("_")[0]: path.read_text() for path in (tmp_path / "out").iterdir()}
+    assert set(made) == {"WP101", "WP411"}, done.stdout
+    for text in made.values():
+        tape, difference = _printed(text, tmp_path)
+        assert abs(tape - difference) > 0.01 * max(abs(tape), abs(difference))

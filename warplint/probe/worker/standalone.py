@@ -148,7 +148,9 @@ def kernel_script(job: dict[str, Any], scratch: Path) -> str:
         # a number that is passed does not say which of the float types was meant
         kinds_text = ", ".join(type_text(argument.type) for argument in kernel.adj.args)
         definitions += f"\nimport warp as wp\n\n{target} = wp.overload({target}, [{kinds_text}])\n"
-    return definitions.rstrip() + "\n" + _main(experiment, writer, worst, passed, launched)
+    launched, naming = known_as(launched, _MAIN, definitions)
+    definitions = definitions.rstrip() + "\n" + (f"\n{naming}" if naming else "")
+    return definitions + _main(experiment, writer, worst, passed, launched)
 
 
 def _main(experiment: Experiment, writer: Writer, worst: Compared, passed: list[str], kernel: str) -> str:
@@ -193,6 +195,20 @@ def _worth(one: Compared) -> tuple[bool, float]:
 def names_taken(main: str, definitions: str) -> set[str]:
     """Names that a script uses already: all words of its main function, and what stands before that."""
     return {*re.findall(r"\w+", main), *re.findall(r"^(?:def|class) (\w+)", definitions, re.MULTILINE)}
+
+
+# What the main functions of scripts make names of, besides the words of their own.
+_MADE = re.compile(r"(?:tape|struct|weights)_\d+|\w+_(?:data|moved|step|host)(?:_\d+)?|(?:\w+_)?\d+")
+
+
+def known_as(kernel: str, main: str, definitions: str) -> tuple[str, str]:
+    """The name of a kernel in ``main``, and a statement that gives it that name: an empty one where its own will do."""
+    if kernel not in names_taken(main, "") and not _MADE.fullmatch(kernel):
+        return kernel, ""
+    taken, name, number = names_taken(main, definitions), f"{kernel}_kernel", 2
+    while name in taken:
+        name, number = f"{kernel}_kernel{number}", number + 1
+    return name, f"{name} = {kernel}\n"
 
 
 def indented(lines: list[str], columns: int = 4) -> str:

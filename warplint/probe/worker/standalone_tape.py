@@ -12,7 +12,7 @@ from warplint.probe.worker.inputs import Draw, Profile, views
 from warplint.probe.worker.isolate import Stage
 from warplint.probe.worker.literals import data_text, host_lines, number_text, type_text
 from warplint.probe.worker.quotes import refuse_quotes
-from warplint.probe.worker.standalone import Writer, indented, names_taken
+from warplint.probe.worker.standalone import Writer, indented, known_as, names_taken
 from warplint.probe.worker.tape_job import TapeJob, drawn_direction
 from warplint.probe.worker.tape_program import Program, run_program
 from warplint.probe.worker.viewing import spelled
@@ -89,6 +89,8 @@ class _Script:
         self.writer = Writer(drawn, names_taken(_MAIN, text))
         self._structs: set[int] = set()
         self._ended = 0
+        kernels = dict.fromkeys(one["kernel"] for one in program.operations if one["op"] == "launch")
+        self._kernels = {name: known_as(name, _MAIN, text) for name in kernels}
 
     def text(self, check: str) -> str:
         operations = self.program.operations
@@ -113,6 +115,7 @@ class _Script:
         return (
             self.definitions.rstrip()
             + "\n"
+            + "".join(naming for _, naming in self._kernels.values())
             + _MAIN.format(
                 data=indented([*self.writer.lines, *self.data]),
                 body=indented(self.body, 8),
@@ -182,7 +185,8 @@ class _Script:
         ]
         dim = operation["dim"]
         dim = (4,) * self.program.usage(operation["kernel"]).rank if dim is None else self.program.extents(dim)
-        self.body.append(f"wp.launch({operation['kernel']}, dim={dim}, inputs=[{', '.join(arguments)}])")
+        name, _ = self._kernels[operation["kernel"]]
+        self.body.append(f"wp.launch({name}, dim={dim}, inputs=[{', '.join(arguments)}])")
 
     def _argument(self, kernel: str, index: int, path: tuple[str, ...], kind: Any, value: dict[str, Any]) -> str:
         if "array" in value:
