@@ -112,3 +112,13 @@ def scale(x: wp.array(dtype=float), s: wp.array(dtype=float)):
     assert done.returncode == 1, done.stderr
     assert "# of the square" in path.read_text()
     assert "x_out[i] = x[i] * s[i]  # the array" in path.read_text()
+
+
+def test_a_form_feed_ends_no_line_of_a_diff(tmp_path: Path) -> None:
+    text = "import warp as wp\n\f\n@wp.kernel\ndef scale(x: wp.array(dtype=float), s: wp.array(dtype=float)):\n"
+    text += "    i = wp.tid()\n    x[i] *= s[i]  # in \u2028 two\n"
+    (tmp_path / "kernels.py").write_text(text, encoding="utf-8")
+    shown = run_cheaply("check", "--isolated", "--no-probe", "--diff", "--unsafe-fixes", "kernels.py", cwd=tmp_path)
+    assert "No newline at end of file" not in shown.stdout
+    assert "\n \f\n" in shown.stdout
+    assert "+    x_out[i] = x[i] * s[i]  # in \u2028 two\n" in shown.stdout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import io
+import re
 import tokenize
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
@@ -15,6 +16,9 @@ from warplint.ir.spans import displayed
 from warplint.records import dataclass
 from warplint.source.edits import apart, edited, encoding_of, replace_file
 from warplint.source.text import check_syntax, decode, read_bytes
+
+# Lines as Python counts them: a form feed, or a separator of paragraphs in a string, ends none (``str.splitlines``).
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
 #: The lines of a linted file, without newlines.
 Lines = Callable[[Path], Sequence[str]]
@@ -50,7 +54,7 @@ def difference(chosen: Chosen, lines: Lines) -> Iterator[str]:
         before = "\n".join(lines(path))
         name = displayed(path)
         after = edited(before, edits)
-        for line in difflib.unified_diff(before.splitlines(True), after.splitlines(True), name, name):
+        for line in difflib.unified_diff(_LINE.findall(before), _LINE.findall(after), name, name):
             yield line.removesuffix("\n")
             if not line.endswith("\n"):
                 yield "\\ No newline at end of file"
