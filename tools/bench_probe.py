@@ -2,15 +2,16 @@
 
     python tools/bench_probe.py FOLDER --select WP101,WP102
 
-Prints for each run the findings and how many were decided, seconds (of the clock and of the processor, in all and in
-the probe alone), the modules that were built, and the seconds of the processor that building took. Choose rules so that
-about fifty findings are left: the target is for those.
+Each run is a process of its own, as a user's are. Prints for each the findings and how many were decided, seconds (of
+the clock and of the processor, in all and in the probe alone), the modules that were built, and the seconds of the
+processor that building took. Choose rules so that about fifty findings are left: the target is for those.
 """
 
 from __future__ import annotations
 
 import argparse
 import resource
+import subprocess
 import sys
 import tempfile
 import time
@@ -28,7 +29,15 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--select", default="", help="rules, with commas")
     parser.add_argument("--jobs", type=int, default=0)
+    parser.add_argument("--run", nargs=2, metavar=("NAME", "CACHE"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    if arguments.run is None:
+        heads = ("", "findings", "decided", "seconds", "CPU s", "probe CPU s", "programs", "modules", "building CPU s")
+        print(("{:<8}" + "{:>14}" * 8).format(*heads), flush=True)
+        with tempfile.TemporaryDirectory() as place:
+            for name in ("cold", "stored"):
+                subprocess.run([sys.executable, *sys.argv, "--run", name, place], check=True)
+        return 0
     spent: list[dict[str, Any]] = []
     kept = pool.Pool.run
 
@@ -38,12 +47,8 @@ def main() -> int:
         return answers
 
     pool.Pool.run = noting  # type: ignore[method-assign]
-    heads = ("", "findings", "decided", "seconds", "CPU s", "probe CPU s", "programs", "modules", "building CPU s")
-    print(("{:<8}" + "{:>14}" * 8).format(*heads))
-    with tempfile.TemporaryDirectory() as place:
-        for name in ("cold", "stored"):
-            spent.clear()
-            print(_row(name, arguments, Path(place), spent), flush=True)
+    name, place = arguments.run
+    print(_row(name, arguments, Path(place), spent), flush=True)
     return 0
 
 
