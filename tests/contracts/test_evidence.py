@@ -97,8 +97,10 @@ def test_order(asked, kernel: str, verdict: str) -> None:  # type: ignore[no-unt
 
 
 def test_indices_are_replaced() -> None:
-    text = "@wp.kernel\ndef k(x: int):\n    i, j = wp.tid()\n    y[wp.tid()] = i\n"
-    assert rewritten(text, "k", "5 - INDEX") == (
+    text = "@wp.func\ndef own():\n    return wp.tid()\n\n"
+    text += "@wp.kernel\ndef k(x: int):\n    i, j = wp.tid()\n    y[wp.tid()] = i\n"
+    assert rewritten(text, "5 - INDEX") == (
+        "@wp.func\ndef own():\n    return 5 - wp.tid()\n\n"
         "@wp.kernel\ndef k(x: int):\n    i_given, j_given = wp.tid()\n    i = 5 - i_given\n    j = 5 - j_given\n"
         "    y[5 - wp.tid()] = i"
     )

@@ -130,8 +130,9 @@ def wrapper(kernel: Any) -> tuple[str, dict[str, Any]] | None:
     return found[1:] if found is not None else None
 
 
-def wrap(function: Any, choice: Choice, scratch: Path, suffix: str = "") -> Any:
-    """A kernel that calls the Warp function once a thread and stores what it returns.
+def wrap(function: Any, choice: Choice, scratch: Path, suffix: str = "", last: int | None = None) -> Any:
+    """A kernel that calls the Warp function once a thread and stores what it returns; in reverse order from the thread
+    ``last``, if that is given.
 
     Float arguments are read from arrays, so that they can be differentiated; integers stay launch arguments.
     """
@@ -156,7 +157,8 @@ def wrap(function: Any, choice: Choice, scratch: Path, suffix: str = "") -> Any:
         parameters.append(f"{name}: T{number}")
         passed.append(f"{name}[thread_]" if by_element else name)
     results = [f"result_{number}_" for number in range(len(returned))]
-    lines = ["@warp.kernel", "def KERNEL(PARAMETERS):", "    thread_ = warp.tid()"]
+    thread = "warp.tid()" if last is None else f"{last} - warp.tid()"
+    lines = ["@warp.kernel", "def KERNEL(PARAMETERS):", f"    thread_ = {thread}"]
     call = f"probed_({', '.join(passed)})"
     lines.append(f"    {', '.join(results)} = {call}" if results else f"    {call}")
     for number, kind in enumerate(returned):

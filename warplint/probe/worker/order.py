@@ -30,10 +30,9 @@ def ordered(script: str, target: str, scratch: Path, deadline: float) -> dict[st
     """The verdict as JSON. No launch begins after ``deadline``, a time of ``clock.now``."""
     plain = _kernel(script, target, scratch, "")
     last = f"{_THREADS - 1}"
-    backwards = _kernel(rewritten(script, target, f"{last} - INDEX"), target, scratch, "_back")
+    backwards = _kernel(rewritten(script, f"{last} - INDEX"), target, scratch, "_back")
     single = [
-        _kernel(rewritten(script, target, f"INDEX + {thread}"), target, scratch, f"_{thread}")
-        for thread in range(_THREADS)
+        _kernel(rewritten(script, f"INDEX + {thread}"), target, scratch, f"_{thread}") for thread in range(_THREADS)
     ]
     compared = 0
     for seed in range(_SETS):
@@ -136,12 +135,10 @@ def _same(one: np.ndarray, other: np.ndarray) -> bool:
     return one.tobytes() == other.tobytes()
 
 
-def rewritten(script: str, target: str, index: str) -> str:
-    """``script`` with each index that ``wp.tid()`` gives in ``target`` replaced by ``index`` of it."""
-    tree = ast.parse(script)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and node.name == target:
-            _Indices(index).visit(node)
+def rewritten(script: str, index: str) -> str:
+    """``script`` with each index that ``wp.tid()`` gives, in kernels and in what they call, replaced by ``index`` of
+    it."""
+    tree = _Indices(index).visit(ast.parse(script))
     return ast.unparse(ast.fix_missing_locations(tree))
 
 

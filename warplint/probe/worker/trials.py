@@ -102,10 +102,10 @@ class Trials:
     def _module(self, text: str, suffix: str = "") -> ModuleType:
         return load_script(text, self.scratch, suffix)
 
-    def _kernel(self, module: ModuleType, target: str, choice: Choice, suffix: str) -> Any:
+    def _kernel(self, module: ModuleType, target: str, choice: Choice, suffix: str, last: int | None = None) -> Any:
         item = getattr(module, target)
         if not isinstance(item, wp.Kernel):
-            return wrap(item, choice, self.scratch, suffix)
+            return wrap(item, choice, self.scratch, suffix, last)
         return overload(item, choice) if item.is_generic else item
 
     # --- input sets ---
@@ -201,8 +201,8 @@ class Trials:
         """Whether threads race at each of the input sets in ``wrong``: the launch gives something else in reverse."""
         for threads, profile in {one["profile"].threads: one["profile"] for one in wrong}.items():
             try:
-                text = rewritten(self.script, target, f"{threads - 1} - INDEX")
-                backwards = self._kernel(self._module(text, "_back"), target, choice, "_back")
+                text = rewritten(self.script, f"{threads - 1} - INDEX")
+                backwards = self._kernel(self._module(text, "_back"), target, choice, "_back", threads - 1)
                 forward_only(backwards)
                 compile_kernel(backwards, self.device)
             except (DoesNotCompile, Unsupported):
