@@ -41,7 +41,7 @@ _ENVIRONMENT = (
 _START = 120.0
 # The worker limits what its programs use of the processor, and sees to those that wait for ever. It is restarted if it
 # has not answered after so many times the limit of a program by the clock on the wall, and so many seconds.
-_TIMES, _GRACE = 40.0, 20.0
+_TIMES, _GRACE = 70.0, 20.0
 # A device runs one program after the other, and nobody else's use of the processor holds it up for long.
 _TIMES_REPEATING = 3.0
 

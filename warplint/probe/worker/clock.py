@@ -59,7 +59,7 @@ class Limit:
     """
 
     #: A limit by the clock on the wall is so many times that of the processor, and at least so many seconds.
-    TIMES, LEAST = 10.0, 120.0
+    TIMES, LEAST = 20.0, 120.0
     # Whoever has not used a hundredth of a second in so many is not waiting for its turn. A leader looks after children
     # of its own meanwhile, which takes little.
     IDLE, IDLE_LEADER = 60.0, 300.0
