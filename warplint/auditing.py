@@ -177,7 +177,9 @@ def _probed(
     doubtful = {
         location
         for location, shown in known.items()
-        if shown.seen.scatters and shown.seen.evidence.verdict == "confirmed" and location not in flagged
+        if shown.seen.scatters
+        and (shown.seen.evidence.verdict == "confirmed" or shown.seen.several)
+        and location not in flagged
     }
     again = [one for one in launches if any(subject.location in doubtful for subject in one.subjects)]
     again += [Asked(subject.ref, (subject,)) for subject in left if subject.location in doubtful]

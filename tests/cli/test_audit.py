@@ -270,3 +270,25 @@ def test_what_only_warp_knows_to_run_forward_is_counted_as_such(tmp_path: Path) 
     document = json.loads(done.stdout)
     assert "doubled" not in [entry["name"] for entry in document["entries"]]
     assert document["summary"]["forward_only"] == 1
+
+
+SCATTER = """
+import warp as wp
+
+
+@wp.kernel
+def scattered(count: wp.array(dtype=int), ids: wp.array2d(dtype=int), force: wp.array2d(dtype=float), wanted: int,
+              kind: wp.array2d(dtype=int), out: wp.array2d(dtype=float)):
+    world, row = wp.tid()
+    if row >= count[world]:
+        return
+    if kind[world, row] != wanted:
+        return
+    out[world, ids[world, row]] = force[world, row]
+"""
+
+
+def test_threads_that_meet_only_where_nobody_lets_them(tmp_path: Path) -> None:
+    (tmp_path / "scatter.py").write_text(SCATTER)
+    done = _audit(tmp_path, "scatter.py", "--output-format", "json")
+    assert _entry(json.loads(done.stdout), "scattered")["judgement"] == "ok"

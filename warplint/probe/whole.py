@@ -36,7 +36,8 @@ class Seen:
 
     ``unreached`` are the lines of blocks that no input ran. ``scatters``: plain stores go where indices read from
     arrays say, so that they may meet others at inputs that nobody would use. ``idle``: the launch has no gradient,
-    which is all that can be said of what it calls. ``forward_only``: Warp makes no adjoint of it.
+    which is all that can be said of what it calls. ``forward_only``: Warp makes no adjoint of it. ``several``: only
+    several threads together are wrong.
     """
 
     evidence: Evidence
@@ -45,6 +46,7 @@ class Seen:
     scatters: bool = False
     idle: bool = False
     forward_only: bool = False
+    several: bool = False
 
 
 def probe_whole(
@@ -82,8 +84,8 @@ def probe_whole(
             evidence = Evidence(said["verdict"], said["detail"], answer.device, answer.warp_version, said["numbers"])
             unreached = tuple(said.get("unreached", ()))
             idle = said["verdict"] == "refuted" and not said["numbers"]
-            without = bool(said.get("forward_only"))
-            seen = Seen(evidence, answer.stored, unreached, bool(said.get("scatters")), idle, without)
+            scatters, without, several = (bool(said.get(key)) for key in ("scatters", "forward_only", "several"))
+            seen = Seen(evidence, answer.stored, unreached, scatters, idle, without, several)
             found[number][position] = seen
     return [tuple(one) for one in found]
 

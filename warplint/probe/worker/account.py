@@ -321,9 +321,10 @@ class Account:
             return inconclusive("an input without a derivative moves the result, but only at few inputs")
         if self.wrong:
             if self.suspects_race:
-                return inconclusive(
+                reason = (
                     "tape and finite differences disagree only when several threads run; they may race for one element"
                 )
+                return inconclusive(reason) | {"several": True}
             return inconclusive("tape and finite differences disagree at some inputs, but not reliably")
         if self.whole and not self.right and not self.singular and self.flat >= _AGREEING and not self._untouched():
             return _nothing(f"both tape and finite differences give zero at {self.flat} sets of inputs")
