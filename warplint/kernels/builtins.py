@@ -355,7 +355,7 @@ def _result(name: str, token: str | list[str], arguments: tuple[Type, ...]) -> T
         return Type("tuple", parts=tuple(_type(part) for part in token))
     first = next((given for given in arguments if given.is_composite or given.kind == "float"), None)
     if any(given.kind == "generic" for given in arguments) and token not in ("int", "bool", "none", "handle"):
-        return GENERIC
+        return _always(name, arguments) or GENERIC
     if token in ("?", "any"):
         return _guess(name, arguments)
     if token == "float" and first is not None and first.is_composite and name in ("lerp",):
@@ -369,6 +369,19 @@ def _result(name: str, token: str | list[str], arguments: tuple[Type, ...]) -> T
             if given.kind == guessed.kind:
                 return given
     return guessed
+
+
+def _always(name: str, arguments: tuple[Type, ...]) -> Type | None:
+    """The vector, matrix, quaternion or transform, of unknown sizes, that all overloads which fit return, if they do."""
+    found = {
+        _type(token).kind if isinstance(token, str) else ""
+        for tokens, token in _overloads(name, len(arguments))
+        if len(tokens) >= len(arguments)
+        and all(_matches(expected, given) for expected, given in zip(tokens, arguments, strict=False))
+    }
+    kind = found.pop() if len(found) == 1 else ""
+    only = Type(kind, "float")
+    return only if only.is_composite else None
 
 
 def _sized(name: str, tokens: list[str], token: str, arguments: tuple[Type, ...]) -> Type | None:
