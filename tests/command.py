@@ -38,7 +38,7 @@ def run_warplint(
 
 
 #: The commands that run nothing.
-SMALL = ("completion", "config", "explain", "new-rule", "rules")
+SMALL = ("completion", "config", "explain", "help", "new-rule", "rules")
 
 
 def run_cheaply(

@@ -24,6 +24,19 @@ COMMANDS = {
     "test-rules": "try rules of your own on their examples",
     "completion": "print a script that completes warplint in a shell",
     "server": "talk to an editor, as a language server",
+    "help": "print how a command is called",
+}
+
+#: What users of other linters reach for, and what does that here.
+_ELSEWHERE = {
+    "--add-noqa": "--add-ignore",
+    "--extend-exclude": "--exclude",
+    "--extend-ignore": "--ignore",
+    "--format": "--output-format",
+    "--ignore-noqa": "--no-ignores",
+    "--no-noqa": "--no-ignores",
+    "--persona": "--min-severity",
+    "--show-settings": "warplint config",
 }
 
 
@@ -42,15 +55,23 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """End the run."""
+        if message.startswith("unrecognized arguments: "):
+            message += self._instead(message.split()[2].partition("=")[0])
         print(f"warplint: {message}; `{self.prog} -h` shows how to call it", file=sys.stderr)
         raise SystemExit(2)
+
+    def _instead(self, option: str) -> str:
+        """The option that was meant by one that does not exist, as the end of a sentence."""
+        known = [name for action in self._actions for name in action.option_strings if name.startswith("--")]
+        meant = _ELSEWHERE.get(option) or _alike(option, known)
+        return f"; did you mean `{meant}`?" if option.startswith("--") and meant else ""
 
 
 def check_parser() -> argparse.ArgumentParser:
     """The parser of ``warplint check``."""
     parser = Parser(
         prog="warplint",
-        usage="warplint [check] [options] PATH...   (files, folders, - for stdin)\n       warplint COMMAND [options]",
+        usage="warplint [check] [options] [PATH...]   (files, folders, - for stdin)\n       warplint COMMAND [options]",
         description="Finds NVIDIA Warp code whose gradients are silently wrong, and proves\n"
         "each finding by running it.",
         epilog="Exit status: 0 nothing found, 1 findings, 2 something could not be done (see\nstandard error).",
@@ -113,6 +134,7 @@ def check_parser() -> argparse.ArgumentParser:
     output.add_argument(
         "--output", **_MORE, type=_output, metavar="FORMAT=FILE", help="write this file as well; may be repeated"
     )
+    output.add_argument("-o", "--output-file", metavar="FILE", help="write there what is printed otherwise")
     output.add_argument("--statistics", action="store_true", help="count the findings of each rule instead")
     output.add_argument("--color", choices=COLORS, default="auto", metavar="|".join(COLORS), help="auto: on a terminal")
     output.add_argument("-q", "--quiet", action="store_true", help="print findings and errors, and nothing else")
@@ -122,11 +144,12 @@ def check_parser() -> argparse.ArgumentParser:
     files.add_argument("--exclude", **_MORE, type=_patterns, metavar="PATTERNS", help="leave these out as well")
     files.add_argument("--force-exclude", action="store_true", help="leave excluded files out even if named outright")
     files.add_argument("--stdin-filename", metavar="PATH", help="the file that the text on standard input belongs to")
+    files.add_argument("--show-files", action="store_true", help="print which files would be linted, and lint none")
     files.add_argument("--watch", action="store_true", help="lint again whenever a file changes")
     files.add_argument("--jobs", type=_jobs, metavar="N", help="processes for many files; one for each processor")
 
     other = parser.add_argument_group("other")
-    other.add_argument("--version", action="version", version=f"warplint {__version__}", help="print the version")
+    other.add_argument("-V", "--version", action="version", version=f"warplint {__version__}", help="print the version")
     other.add_argument("-h", "--help", action="help", help="print this")
     return parser
 
@@ -135,6 +158,23 @@ def _add_probe_permissions(parser: argparse._ActionsContainer) -> None:
     switch = argparse.BooleanOptionalAction
     parser.add_argument("--probe-import", action=switch, help="let it import from the project, which runs that code")
     parser.add_argument("--probe-native", action=switch, help="let it compile and run native snippets")
+
+
+def expanded(arguments: Iterable[str]) -> list[str]:
+    """``arguments``, with the lines of ``FILE`` in the place of ``@FILE``, where there is such a file.
+
+    Raises:
+        OSError: the file cannot be read.
+        UnicodeDecodeError: it is not in UTF-8.
+    """
+    found: list[str] = []
+    for argument in arguments:
+        if argument.startswith("@") and os.path.isfile(argument[1:]):
+            with open(argument[1:], encoding="utf-8-sig") as file:
+                found += filter(None, file.read().splitlines())
+        else:
+            found.append(argument)
+    return found
 
 
 _LIST: dict[str, Any] = {"action": "append"}
@@ -147,8 +187,14 @@ def options(arguments: Sequence[str]) -> Options:
     # Options may stand before, between and after the paths.
     given = parser.parse_intermixed_args(arguments)
     paths = given.paths[1:] if given.paths[:1] == ["check"] else given.paths
-    if not paths:
+    if not arguments:
         parser.error("no path given; name files or folders, as in `warplint .`")
+    if paths[:1] == list(arguments[:1]) and not os.path.lexists(paths[0]):
+        meant = _alike(paths[0], COMMANDS)
+        if meant is not None:
+            parser.error(f"`{paths[0]}` is neither a command nor a file or folder; did you mean `warplint {meant}`?")
+    if not paths:
+        paths = [os.curdir if given.stdin_filename is None else STDIN]
     if given.stdin_filename is not None and STDIN not in paths:
         parser.error("--stdin-filename goes with the path `-`")
     if given.add_ignore is not None and (STDIN in paths or given.no_ignores):
@@ -167,6 +213,8 @@ def options(arguments: Sequence[str]) -> Options:
         parser.error(f"--stdin-filename {given.stdin_filename!r} is a folder; name a Python file")
     if given.watch and (STDIN in paths or given.fix or given.add_ignore is not None or given.write_baseline):
         parser.error("--watch goes with neither standard input nor --fix nor --add-ignore nor --write-baseline")
+    if given.show_files and (STDIN in paths or given.watch or given.fix or given.diff or given.add_ignore is not None):
+        parser.error("--show-files goes with neither standard input nor --watch nor --fix nor --diff nor --add-ignore")
     if given.statistics and given.output_format not in ("full", "concise", "json"):
         parser.error("--statistics goes with the formats full, concise and json")
     if given.quiet and given.verbose:
@@ -211,6 +259,7 @@ def options(arguments: Sequence[str]) -> Options:
         reach=given.reach,
         output_format=given.output_format,
         outputs=tuple(given.output),
+        output_file=given.output_file,
         color=given.color,
         jobs=given.jobs,
         force_exclude=given.force_exclude,
@@ -218,6 +267,7 @@ def options(arguments: Sequence[str]) -> Options:
         exit_zero=given.exit_zero,
         cache_dir=given.cache_dir,
         cache=not given.no_cache,
+        show_files=given.show_files,
         watch=given.watch,
         quiet=given.quiet,
         verbose=given.verbose,
@@ -335,6 +385,15 @@ def completion_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def help_parser() -> argparse.ArgumentParser:
+    """The parser of ``warplint help``."""
+    parser = Parser(prog="warplint help", description="Print how a command is called; without one, what there is.")
+    parser.add_argument(
+        "command", nargs="?", default="check", choices=COMMANDS, metavar="COMMAND", help=", ".join(COMMANDS)
+    )
+    return parser
+
+
 def server_parser() -> argparse.ArgumentParser:
     """The parser of ``warplint server``."""
     parser = Parser(
@@ -354,6 +413,8 @@ def asked(command: str, arguments: Sequence[str]) -> Asked:
         return Asked(given.rule, everything=given.all, symptom=given.symptom)
     if command == "completion":
         return Asked(given.shell)
+    if command == "help":
+        return Asked(given.command)
     if command == "new-rule":
         return Asked(given.name, folder=given.dir, fact=given.fact, code=given.id)
     if command == "test-rules":
@@ -394,7 +455,15 @@ PARSERS: dict[str, Callable[[], argparse.ArgumentParser]] = {
     "test-rules": own_rules_parser,
     "completion": completion_parser,
     "server": server_parser,
+    "help": help_parser,
 }
+
+
+def _alike(word: str, known: Iterable[str]) -> str | None:
+    """The one of the ``known`` words that may have been meant."""
+    from difflib import get_close_matches  # late: few runs begin with a slip
+
+    return next(iter(get_close_matches(word, list(known), 1, 0.75)), None)
 
 
 def _words(text: str) -> list[str]:

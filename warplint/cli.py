@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from warplint.arguments import COMMANDS, PARSERS, Asked, asked, options
+from warplint.arguments import COMMANDS, PARSERS, Asked, asked, expanded, options
 from warplint.settings.options import STDIN, Options
 from warplint.terminal import Progress, clear_screen, colored, linked, width
 
@@ -27,8 +27,12 @@ _MOST_ROUNDS = 8
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command. Returns the exit status: 0 clean, 1 findings, 2 something could not be done."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
     _open_streams()
+    try:
+        arguments = expanded(sys.argv[1:] if argv is None else argv)
+    except (OSError, UnicodeDecodeError) as error:
+        _say(f"the file of arguments cannot be read: {error}")
+        return FAILED
     try:
         with _ending_in_order():
             command = _COMMANDS.get(arguments[0]) if arguments else None
@@ -88,6 +92,8 @@ def _ending_in_order() -> Iterator[None]:
 
 
 def _check(given: Options) -> int:
+    if given.show_files:
+        return _show_files(given)
     if not given.watch:
         return _check_once(given)
     from warplint.watching import changes
@@ -141,12 +147,30 @@ def _check_once(given: Options) -> int:
         return _diff(given, report)
     colors = colored(given.color)
     style, summed_up = Style(colors, linked(colors)), not given.quiet
-    written = _write(render(report, given.output_format, style, width(), summed_up, given.statistics))
+    if given.output_file is None:
+        written = _write(render(report, given.output_format, style, width(), summed_up, given.statistics))
+    else:
+        plain = Style(given.color == "always")
+        lines = render(report, given.output_format, plain, None, summed_up, given.statistics)
+        written = _write_file(given.output_file, lines)
     for output_format, target in given.outputs:
         written &= _write_file(target, render(report, output_format))
     if report.problems or unwritten or not written:
         return FAILED
     return FINDINGS if outcome.failed and not given.exit_zero else CLEAN
+
+
+def _show_files(given: Options) -> int:
+    from pathlib import Path
+
+    from warplint.ir.spans import displayed
+    from warplint.settings.configuration import Configurations
+    from warplint.settings.discovery import discover
+
+    configurations = Configurations(Path(given.config) if given.config is not None else None, given.isolated)
+    found = discover(given.paths, configurations, given.force_exclude, given.exclude)
+    written = _write(displayed(path) for path in found.files)
+    return _ended(written, (*found.problems, *configurations.problems))
 
 
 def _fix(given: Options, outcome: Outcome) -> tuple[Outcome, list[Problem]]:
@@ -300,6 +324,10 @@ def _completion(given: Asked) -> int:
     return _ended(_write(script(str(given.about), parsers, COMMANDS)), ())
 
 
+def _help(given: Asked) -> int:
+    return _ended(_write(PARSERS[str(given.about)]().format_help().splitlines()), ())
+
+
 def _server(given: Asked) -> int:
     try:
         from warplint.server.serving import main as serve
@@ -327,6 +355,7 @@ _COMMANDS: dict[str, Callable[[Asked], int]] = {
     "completion": _completion,
     "config": _config,
     "explain": _explain,
+    "help": _help,
     "new-rule": _new_rule,
     "rules": _rules,
     "test-rules": _test_rules,

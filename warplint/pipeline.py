@@ -20,7 +20,7 @@ from warplint.remembering import Memory
 from warplint.report.model import Report
 from warplint.selection import RuleSelection, in_order
 from warplint.settings.configuration import Configurations
-from warplint.settings.discovery import discover
+from warplint.settings.discovery import discover, left_out
 from warplint.settings.options import STDIN, Options, Selectors
 from warplint.settings.warp import WarpVersion, WarpVersions
 from warplint.source.files import default_cache
@@ -74,8 +74,9 @@ def run(
     files, contents, stdin_path = discovery.files, {}, None
     if stdin is not None:
         stdin_path = Path(os.path.abspath(options.stdin_filename or STDIN))
-        contents = {stdin_path: stdin}
-        files = tuple(sorted({*files, stdin_path}))
+        if not left_out(stdin_path, configurations, options.force_exclude, options.exclude):
+            contents = {stdin_path: stdin}
+            files = tuple(sorted({*files, stdin_path}))
 
     notebooks, unread = _notebooks(files, contents)
     files = tuple(path for path in files if path not in {Path(problem.path) for problem in unread})

@@ -56,6 +56,31 @@ class TestPaths:
         assert hits(lint(".", cwd=project / "sub")) == ["plan.py:8 WP104"]
         assert hits(lint("../light.py", cwd=project / "sub")) == [f"{project}/light.py:7 WP101"]
 
+    def test_none_is_the_current_folder(self, project: Path, lint: Command, warplint: Command) -> None:
+        assert hits(lint()) == hits(lint(".")) == [LIGHT, PLAN]
+        assert warplint("check", "--no-probe").stdout == warplint("check", "--no-probe", ".").stdout
+
+    def test_arguments_from_a_file(self, project: Path, lint: Command) -> None:
+        (project / "some.txt").write_text("light.py\n\nclean.py\n--select\nWP1\n")
+        done = lint("@some.txt")
+        assert (hits(done), "2 files" in done.stdout) == ([LIGHT], True)
+        (project / "@odd.py").write_text(IN_PLACE)
+        assert hits(lint("@odd.py")) == ["@odd.py:7 WP101"]
+        (project / "bad.txt").write_bytes(b"\xff\n")
+        done = lint("@bad.txt")
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert done.stderr.startswith("warplint: the file of arguments cannot be read: ")
+        assert lint("@none.txt").stderr == "warplint: @none.txt: no such file or folder; check the path\n"
+
+    def test_they_are_shown(self, project: Path, warplint: Command) -> None:
+        (project / "warplint.toml").write_text('exclude = ["sub/"]\n')
+        done = warplint("check", "--no-probe", "--show-files")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "clean.py\nlight.py\n", "")
+        assert warplint("check", "--no-probe", "--show-files", "sub/plan.py").stdout == "sub/plan.py\n"
+        done = warplint("--no-probe", "--show-files", "gone", "clean.py")
+        assert (done.returncode, done.stdout) == (2, "clean.py\n")
+        assert "gone: no such file" in done.stderr
+
     def test_clean(self, project: Path, lint: Command) -> None:
         done = lint("clean.py")
         assert (done.stdout, done.stderr, done.returncode) == ("No findings; 1 file\n", "", 0)
@@ -83,6 +108,21 @@ class TestStandardInput:
         done = lint("-", stdin="def f(:\n")
         assert done.returncode == 2
         assert done.stderr.startswith("warplint: -:1:")
+
+    def test_a_name_alone(self, lint: Command) -> None:
+        assert hits(lint("--stdin-filename", "sub/new.py", stdin=IN_PLACE)) == ["sub/new.py:7 WP101"]
+
+    def test_a_file_that_is_left_out(self, project: Path, lint: Command) -> None:
+        (project / "warplint.toml").write_text('exclude = ["sub/"]\n')
+        named = ("-", "--stdin-filename", "sub/new.py")
+        assert hits(lint(*named, stdin=IN_PLACE)) == ["sub/new.py:7 WP101"]
+        done = lint(*named, "--force-exclude", stdin=IN_PLACE)
+        assert (done.returncode, hits(done)) == (0, [])
+        assert (
+            hits(lint("-", "--force-exclude", "--exclude", "new.py", "--stdin-filename", "new.py", stdin=IN_PLACE))
+            == []
+        )
+        assert hits(lint("-", "--stdin-filename", "stub.pyi", stdin=IN_PLACE)) == []
 
     def test_a_name_without_standard_input(self, lint: Command) -> None:
         done = lint("a.py", "--stdin-filename", "b.py")
@@ -185,8 +225,9 @@ class TestBadInput:
         self.refused(lint("."), "bad.py: ", "5,400,012 bytes")
 
     def test_a_recursive_link(self, tmp_path: Path, lint: Command) -> None:
-        (tmp_path / "loop").symlink_to(".")
-        self.refused(lint("."), "loop: the symbolic link leads back")
+        (tmp_path / "here").mkdir()
+        (tmp_path / "here" / "loop").symlink_to("..")
+        self.refused(lint("here", "."), "here/loop: the symbolic link leads back")
 
     def test_deep_nesting(self, tmp_path: Path, lint: Command) -> None:
         (tmp_path / "bad.py").write_text("import warp\nx = " + "(" * 5000 + ")" * 5000 + "\n")
@@ -232,7 +273,13 @@ class TestUsage:
             (["--select", "WP1,", "."], "no list of rules"),
             (["--output-format", "xml", "."], "invalid choice: 'xml'"),
             (["--nope", "."], "unrecognized arguments: --nope"),
-            (["--selec", "WP1", "."], "unrecognized arguments"),
+            (["--selec", "WP1", "."], "unrecognized arguments: --selec; did you mean `--select`?"),
+            (["--format=json", "."], "; did you mean `--output-format`?"),
+            (["--add-noqa", "."], "; did you mean `--add-ignore`?"),
+            (["chekc", "."], "`chekc` is neither a command nor a file or folder; did you mean `warplint check`?"),
+            (["rules", "--output-fromat", "json"], "; did you mean `--output-format`?"),
+            (["help", "me"], "invalid choice: 'me'"),
+            (["--watch", "--show-files", "."], "--show-files goes with neither"),
             (["explain", "WP1", "extra"], "unrecognized arguments: extra"),
         ],
     )

@@ -14,6 +14,7 @@ from linting import LIGHT, PLAN, hits
 from programs import CARRIED, IN_PLACE
 from terminals import on_a_terminal
 
+from warplint import __version__
 from warplint.terminal import PATIENCE
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs terminals and signals as POSIX has them")
@@ -231,6 +232,15 @@ class TestHelp:
         assert done.returncode == 0
         assert done.stdout.startswith(f"usage: warplint {command} ")
         assert command in warplint("-h").stdout
+
+    def test_a_command_prints_it_too(self, warplint: Command) -> None:
+        for command in ("check", "explain", "help", "server"):
+            asked = warplint("help", command)
+            assert (asked.returncode, asked.stdout) == (0, warplint(command, "--help").stdout)
+        assert warplint("help").stdout == warplint("--help").stdout
+
+    def test_the_version(self, warplint: Command) -> None:
+        assert warplint("-V").stdout == warplint("--version").stdout == f"warplint {__version__}\n"
 
     def test_every_option_is_explained(self) -> None:
         from warplint.arguments import check_parser

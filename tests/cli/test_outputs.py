@@ -34,6 +34,17 @@ def test_every_format_knows_every_finding(project: Path, warplint: Command, outp
     assert "WP1" not in clean.stdout
 
 
+@pytest.mark.parametrize("option", ["-o", "--output-file"])
+def test_into_a_file_instead(project: Path, lint: Command, option: str) -> None:
+    printed = lint(".").stdout
+    done = lint(option, "found.txt", ".", FORCE_COLOR="1")
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
+    assert (project / "found.txt").read_text() == printed
+    done = lint(option, "nowhere/found.txt", ".")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("warplint: nowhere/found.txt: cannot write the report: No such file")
+
+
 def test_a_report_that_cannot_be_written(project: Path, lint: Command) -> None:
     done = lint("--output", "sarif=nowhere/out.sarif", ".")
     assert (hits(done), done.returncode) == ([LIGHT, PLAN], 2)

@@ -46,12 +46,7 @@ def discover(
     A file named outright is linted whatever ignore files and ``exclude`` say, unless ``force_exclude``. ``exclude`` are
     patterns besides the configured ones, relative to the current folder.
     """
-    walk = _Walk(configurations)
-    try:
-        patterns = parse_patterns(os.getcwd(), exclude)
-        walk.extra += [patterns] if patterns is not None else []
-    except (OSError, ValueError) as error:
-        walk.problems.append(Problem("", f"`--exclude` holds a malformed pattern: {error}"))
+    walk = _Walk(configurations, exclude)
     for given in paths:
         if not given:  # `warplint "$FOLDER"` with an unset variable must not lint the current folder
             walk.problems.append(Problem("", "a path is empty; name a file or folder, or `.` for the current folder"))
@@ -75,15 +70,27 @@ def discover(
     return Discovery(tuple(Path(path) for path in sorted(walk.files.values())), tuple(walk.problems))
 
 
+def left_out(
+    path: Path, configurations: Configurations, force_exclude: bool = False, exclude: Sequence[str] = ()
+) -> bool:
+    """Whether ``discover`` would leave out a file that is named outright; ``path`` is absolute, and need not exist."""
+    return path.suffix == ".pyi" or (force_exclude and _Walk(configurations, exclude).excluded(str(path)))
+
+
 class _Walk:
     """The state of one search."""
 
-    def __init__(self, configurations: Configurations) -> None:
+    def __init__(self, configurations: Configurations, exclude: Sequence[str]) -> None:
         self.configurations = configurations
         self.files: dict[str, str] = {}  # real path -> path as first reached
         self.problems: list[Problem] = []
         self.visited: set[str] = set()  # real paths of folders
         self.extra: list[IgnoreFile] = []  # from the command line
+        try:
+            patterns = parse_patterns(os.getcwd(), exclude)
+            self.extra += [patterns] if patterns is not None else []
+        except (OSError, ValueError) as error:
+            self.problems.append(Problem("", f"`--exclude` holds a malformed pattern: {error}"))
 
     def complain(self, path: str, message: str) -> None:
         self.problems.append(Problem(displayed(Path(path)), message))
@@ -133,7 +140,9 @@ class _Walk:
             real = os.path.realpath(entry.path) if entry.is_symlink() else os.path.join(ancestors[-1], entry.name)
             if not is_folder:
                 self.file(entry, real)
-            elif real in ancestors or ancestors[-1].startswith(real + os.sep):
+            elif real in ancestors:
+                continue  # what is there is walked from there
+            elif ancestors[-1].startswith(real + os.sep):
                 self.complain(entry.path, "the symbolic link leads back to a folder above it; remove it or exclude it")
             else:
                 self.folder(entry.path, ignore_files, (*ancestors, real))

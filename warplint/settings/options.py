@@ -70,6 +70,8 @@ class Options:
     output_format: OutputFormat = "full"
     #: Formats and the files that they go to, besides standard output.
     outputs: tuple[tuple[OutputFormat, str], ...] = ()
+    #: Where the report goes instead of to standard output.
+    output_file: str | None = None
     color: Color = "auto"
     jobs: int | None = None
     force_exclude: bool = False
@@ -77,6 +79,7 @@ class Options:
     exit_zero: bool = False
     cache_dir: str | None = None
     cache: bool = True
+    show_files: bool = False
     watch: bool = False
     quiet: bool = False
     verbose: bool = False
