@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from warplint.source.modules import Module
@@ -23,32 +23,58 @@ class Visible:
             name = path.parent.name if path.stem == "__init__" else path.stem
             named[name] = named.get(name, 0) | 1 << place
         # The modules that each one may import, as bits.
-        self._beside = [self._imported(module, named) for module in self.modules]
-        self._from: dict[Path, int] = {}
+        self._beside: list[int] = []
+        self._from = [0] * len(self.modules)
+        # The numbers of the modules that have a word in them.
+        self._with: dict[str, list[int]] = {}
+        for place, module in enumerate(self.modules):
+            words = set(_WORD.findall(module.text))
+            self._beside.append(self._imported(module, named.keys() & words, named))
+            for word in words:
+                self._with.setdefault(word, []).append(place)
 
-    def _imported(self, module: Module, named: Mapping[str, int]) -> int:
+    def _imported(self, module: Module, words: Iterable[str], named: Mapping[str, int]) -> int:
         found = 0
-        for word in named.keys() & set(_WORD.findall(module.text)):
+        for word in words:
             found |= named[word]
         for folder in module.path.parents:
             place = self._places.get(folder / "__init__.py")
             found |= 0 if place is None else 1 << place
         return found
 
+    def number(self, path: Path) -> int | None:
+        """The place of the module at ``path`` among all."""
+        return self._places.get(path)
+
     def places(self, path: Path) -> int:
         """The numbers of the modules that the module at ``path`` can see, itself among them, as bits."""
-        if path not in self._from:
-            place = self._places.get(path)
-            found = left = 0 if place is None else 1 << place
+        place = self._places.get(path)
+        return 0 if place is None else self.seen_by(place)
+
+    def seen_by(self, place: int) -> int:
+        """The same for the module with a number."""
+        found = self._from[place]
+        if not found:
+            found = left = 1 << place
             while left:
                 low = left & -left
                 new = self._beside[low.bit_length() - 1] & ~found
                 found |= new
                 left = (left ^ low) | new
-            self._from[path] = found
-        return self._from[path]
+            self._from[place] = found
+        return found
 
     def sees(self, path: Path, other: Path) -> bool:
         """Whether the module at ``path`` can see what is at ``other``."""
         place = self._places.get(other)
         return place is not None and bool(self.places(path) >> place & 1)
+
+    def mentioning(self, word: str, path: Path, but: int = 0) -> Iterator[tuple[int, Module]]:
+        """The modules that have a word in them and can see what is at ``path``, with their numbers; without those whose
+        bits are set in ``but``."""
+        wanted = self._places.get(path)
+        if wanted is None:
+            return
+        for place in self._with.get(word, ()):
+            if not but >> place & 1 and self.seen_by(place) >> wanted & 1:
+                yield place, self.modules[place]
