@@ -18,8 +18,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from warplint.changes.naming import ALIAS, COMPANION, INNER_IMPORT, WORD, Index, Walk, defined, is_kernel
-from warplint.changes.pieces import DEFINED, Piece, bound, compare, only_body, otherwise_imported
+from warplint.changes.naming import (
+    ALIAS,
+    COMPANION,
+    INNER_IMPORT,
+    WORD,
+    Index,
+    Walk,
+    class_level,
+    defined,
+    is_factory,
+    is_kernel,
+    mentioned,
+)
+from warplint.changes.pieces import Piece, bound, compare, only_body, otherwise_imported
 from warplint.ir.effects import Uses
 from warplint.ir.runs import KeptModule
 from warplint.ir.spans import Location, Span
@@ -138,8 +150,11 @@ class Changes:
         if new is not None:
             self._dirty(module, new.region)
             self.launches.add((module.path, new.region.line))
+        for piece in pieces:
+            # Callers and factories that it names, or named.
+            self._look_below(module, piece.text)
+            self._look_for_factories(module, piece.text)
         if old is not None and new is not None and only_body(self._project, module, old, new):
-            self._look_below(module, old.text)
             return
         sort: _Sort = "function" if kinds == {"def"} else "value"
         if kinds == {"import"}:
@@ -151,8 +166,6 @@ class Changes:
         for name in names:
             self._taint(module, name, sort)
         for piece in pieces:
-            # Callers and factories that it names, or named.
-            self._look_below(module, piece.text)
             self._serve(module, piece.text)
 
     def _settings(self, module: Module, pieces: Iterable[Piece]) -> None:
@@ -172,6 +185,8 @@ class Changes:
     # --- what that makes a difference to ---
 
     def _taint(self, module: Module, name: str, sort: _Sort) -> None:
+        if name == "__all__":
+            return  # nothing stands for it; what it lists is compared with the whole text
         key = (module.path, name, sort)
         if key not in self._tainted and (module.path, name, "value") not in self._tainted:
             self._tainted.add(key)
@@ -226,6 +241,7 @@ class Changes:
         text = module.region_text(region)
         if is_decorated(module, region):
             self._dirty(module, region)
+            self._look_for_factories(module, text)
             if is_kernel(text):
                 for name in region.names if sort == "value" else ():
                     self._taint(module, name, "function")  # launches see how it is declared
@@ -238,6 +254,8 @@ class Changes:
             if sort == "value":
                 self._look_for_factories(module, text)
             return
+        if sort == "function" and region.kind == "class" and not mentioned(through, class_level(module, region)):
+            return  # host code in its methods
         if sort == "value" and region.kind != "class":
             self._settings(module, [Piece(region, text)])
         for name in region.names or self._bound_with(module, region, through):
@@ -262,7 +280,7 @@ class Changes:
                     self._hit(module, region, "function")
 
     def _look_below(self, module: Module, text: str) -> None:
-        """What funcs are called with has changed, or what factories are: those that a text in a module leads to."""
+        """What funcs are called with has changed: those that a text in a module leads to."""
         self._funcs.start(module, text)
 
     def _look_for_factories(self, module: Module, text: str) -> None:
@@ -271,16 +289,18 @@ class Changes:
 
     def _lead(self) -> None:
         """Take one step further, to funcs or to factories."""
-        walk = self._funcs or self._factories
-        for module, region in walk.step():
+        if not self._funcs:
+            for module, region in self._factories.step():
+                if is_factory(module, region):
+                    self._hit(module, region, "function")
+            return
+        for module, region in self._funcs.step():
             node = (module.path, region.line)
-            inside = module.region_text(region)
-            if region.kind != "def" or len(DEFINED.findall(inside)) != 1:
-                self._hit(module, region, "function")
-            if walk is self._funcs and node not in self._below:
+            if node not in self._below:
                 self._below.add(node)
                 self.kernels.add(node)
-                self._look_below(module, inside)
+                # What those call is met in another way, too. What they hand to factories is what it was.
+                self._look_below(module, module.region_text(region))
 
 
 def _mentioning(module: Module, name: str) -> Iterator[Region]:

@@ -143,6 +143,37 @@ def is_kernel(text: str) -> bool:
     return "kernel" in text[: text.find("def ")] and len(DEFINED.findall(text)) == 1 and "lambda" not in text
 
 
+def is_factory(module: Module, region: Region) -> bool:
+    """Whether kernels or funcs are made in a decorated region whenever a function around them is called."""
+    if region.kind == "def" and len(DEFINED.findall(module.region_text(region))) == 1:
+        return False
+    return not module.read(region) or any(
+        definition.node.decorators and any(isinstance(outer, ir.FunctionDef) for outer in definition.scope)
+        for definition in module.within(region)
+    )
+
+
+def class_level(module: Module, region: Region) -> str:
+    """The text of a class without the bodies of its methods."""
+    key = (class_level, region.line)
+    known = module.kept.get(key)
+    if not isinstance(known, str):
+        lines = module.lines[region.line - 1 : region.end_line]
+        for definition in module.within(region):
+            node = definition.node
+            first = node.body[0].span.line if node.body else node.span.end_line
+            if isinstance(node, ir.FunctionDef) and first > node.name_span.end_line:
+                for line in range(first, node.span.end_line + 1):
+                    lines[line - region.line] = ""
+        known = module.kept[key] = "\n".join(lines)
+    return known
+
+
+def mentioned(word: str, text: str) -> bool:
+    """Whether a word stands in a text."""
+    return word in text and re.search(rf"\b{re.escape(word)}\b", text) is not None
+
+
 def defined(module: Module, region: Region) -> set[str]:
     """The names of a region, and of all definitions in it."""
     return {*region.names, *DEFINED.findall(module.region_text(region))}
