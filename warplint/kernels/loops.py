@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Union
 
 from warplint.ir import syntax as ir
 from warplint.source.bindings import bound_names
-from warplint.source.project import UNKNOWN, External, _Unknown
+from warplint.source.project import UNKNOWN, External, Unknown
 
 if TYPE_CHECKING:
     from warplint.kernels.builder import Builder
 
 #: The iterations of an unrolled loop, None for a dynamic one, UNKNOWN where that cannot be told.
-Decision = Union[range, None, _Unknown]
+Decision = Union[range, None, Unknown]
 
 
 def unroll(builder: Builder, loop: ir.For) -> Decision:
@@ -63,7 +63,7 @@ def contains_control(body: tuple[ir.Stmt, ...], kinds: tuple[type[ir.Node], ...]
     return False
 
 
-def number(builder: Builder, expr: ir.Expr) -> int | None | _Unknown:
+def number(builder: Builder, expr: ir.Expr) -> int | None | Unknown:
     """The whole number that Warp sees at compile time, None for a value of the run, UNKNOWN if that is unclear."""
     if isinstance(expr, ir.Constant):
         return expr.value if isinstance(expr.value, int) else None
@@ -101,7 +101,7 @@ def _is_local(builder: Builder, expr: ir.Expr) -> bool:
     return isinstance(expr, ir.Name) and expr.id in builder.symbols
 
 
-def _local(builder: Builder, index: int) -> int | None | _Unknown:
+def _local(builder: Builder, index: int) -> int | None | Unknown:
     operation = builder.trace.operations[index]
     if operation.name != "constant":
         return None
@@ -110,13 +110,13 @@ def _local(builder: Builder, index: int) -> int | None | _Unknown:
     return UNKNOWN if operation.detail is UNKNOWN else None
 
 
-def _local_attribute(builder: Builder, expr: ir.Attribute) -> int | None | _Unknown:
+def _local_attribute(builder: Builder, expr: ir.Attribute) -> int | None | Unknown:
     if expr.attr == "length" and isinstance(expr.value, ir.Name):
         return _length(builder, expr.value)
     return None
 
 
-def _length(builder: Builder, expr: ir.Expr) -> int | None | _Unknown:
+def _length(builder: Builder, expr: ir.Expr) -> int | None | Unknown:
     """``len(x)``: vectors and matrices have it at compile time, arrays do not."""
     if isinstance(expr, ir.Name) and expr.id in builder.symbols:
         type_ = builder.type_of(builder.symbols[expr.id])
@@ -127,7 +127,7 @@ def _length(builder: Builder, expr: ir.Expr) -> int | None | _Unknown:
     return UNKNOWN
 
 
-def _call(builder: Builder, expr: ir.Call) -> int | None | _Unknown:
+def _call(builder: Builder, expr: ir.Call) -> int | None | Unknown:
     name = builder.project.external(builder.module, expr.func, builder.definition.scope)
     if name == "len" and len(expr.args) == 1:
         return _length(builder, expr.args[0])
