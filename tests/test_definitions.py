@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from edited import Edited
 from edits import edited
 
-from warplint import analysis, kernels, pipeline, remembering
+from warplint import analysis, kernels, remembering
 from warplint.ir.facts import Fact
-from warplint.settings.options import Options
 from warplint.source.project import Module, Project
 from warplint.source.regions import Region
 
@@ -237,50 +237,19 @@ MEANT = [
 ]
 
 
-class Runs:
-    """A folder with files; which definitions were analysed since they were last asked for."""
+class Runs(Edited):
+    """Which definitions were analysed since they were last asked for."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.folder = folder
-        self.analysed: list[str] = []
-        self.restore()
+        super().__init__(folder, FILES)
         real = kernels.analyse
 
         def noted(project: Project, module: Module, uses: object = None, only: Region | None = None) -> Iterator[Fact]:
             if only is not None:
-                self.analysed += only.names
+                self.done += only.names
             return real(project, module, uses, only)  # type: ignore[arg-type,return-value]
 
         monkeypatch.setattr(kernels, "analyse", noted)
-
-    def restore(self) -> None:
-        """The files as they are above."""
-        for name, text in FILES.items():
-            (self.folder / name).write_text(text)
-
-    def lint(self, *names: str, cache: bool = True, jobs: int = 1) -> tuple[object, ...]:
-        """All that is told of some files, or all."""
-        self.analysed.clear()
-        paths = tuple(str(self.folder / name) for name in names) or (str(self.folder),)
-        kept = str(self.folder.parent / "kept")
-        report = pipeline.run(
-            Options(paths, probe=False, cache=cache, cache_dir=kept, jobs=jobs, min_severity="info")
-        ).report
-        return report.findings, report.problems, report.suppressed, report.unlisted
-
-    def fresh(self, *names: str) -> tuple[object, ...]:
-        """The same without anything that was kept."""
-        analysed = list(self.analysed)
-        found = self.lint(*names, cache=False)
-        self.analysed[:] = analysed
-        return found
-
-    def change(self, name: str, old: str, new: str) -> None:
-        """Replace a text that stands in a file once."""
-        path = self.folder / name
-        text = path.read_text()
-        assert text.count(old) == 1
-        path.write_text(text.replace(old, new))
 
 
 @pytest.fixture
@@ -300,11 +269,11 @@ def test_the_files_have_something_to_tell(runs: Runs) -> None:
 
 def test_only_the_kernel_that_was_edited_is_analysed_again(runs: Runs) -> None:
     runs.lint()
-    assert {"forward", "in_place", "squared", "asked"} <= set(runs.analysed)
+    assert {"forward", "in_place", "squared", "asked"} <= set(runs.done)
     runs.change("alone.py", "y[wp.tid()] = product(x)", "y[wp.tid()] = 2.0 * product(x)")
     found = runs.lint()
     # The func that it calls may be met in another way.
-    assert set(runs.analysed) == {"asked", "product"}
+    assert set(runs.done) == {"asked", "product"}
     assert found == runs.fresh()
 
 
@@ -312,7 +281,7 @@ def test_a_remark_moves_facts_and_analyses_nothing(runs: Runs) -> None:
     before = runs.lint()
     runs.change("kernels.py", "helper = squared\n", "helper = squared\n\n# a remark\n# of two lines\n")
     after = runs.lint()
-    assert not runs.analysed
+    assert not runs.done
     assert after == runs.fresh() != before
 
 
@@ -344,7 +313,7 @@ def test_many_edits(runs: Runs, monkeypatch: pytest.MonkeyPatch, seed: int) -> N
         else:
             path.write_text(edited(path.read_text(), chance))
         found = runs.lint(jobs=2 if parallel else 1)
-        analysed += len(set(runs.analysed))
+        analysed += len(set(runs.done))
         assert found == runs.fresh(), (number, name)
     assert parallel or 0 < analysed < rounds * 10
 
@@ -394,4 +363,4 @@ def test_what_is_kept_has_a_bound(runs: Runs, monkeypatch: pytest.MonkeyPatch) -
     assert 0 < sum(path.stat().st_size for path in newest) <= 3 * size  # the newest of each kind stays, however large
     # The last run is among what is left.
     runs.lint("launches.py")
-    assert not runs.analysed
+    assert not runs.done

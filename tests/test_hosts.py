@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from edited import Edited
 from edits import edited
 
-from warplint import analysis, pipeline
+from warplint import analysis
 from warplint.hosts import head_of_kernel
-from warplint.settings.options import Options
 from warplint.source.project import Module
 from warplint.tapes import TapeAnalysis
 
@@ -97,48 +97,18 @@ def twice(a: wp.array(dtype=float), b: wp.array(dtype=float)):
 FILES = {"helper.py": HELPER, "kernels.py": KERNELS, "host.py": HOST, "other.py": OTHER, "local.py": LOCAL}
 
 
-class Project:
-    """A folder with files, and which of them had their tapes analysed since they were last asked for."""
+class Project(Edited):
+    """Which files had their tapes analysed since they were last asked for."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.folder = folder
-        self.ran: list[str] = []
-        for name, text in FILES.items():
-            (folder / name).write_text(text)
+        super().__init__(folder, FILES)
         real = TapeAnalysis.module
 
         def noted(host: TapeAnalysis, module: Module) -> Iterator[object]:
-            self.ran.append(module.path.name)
+            self.done.append(module.path.name)
             return real(host, module)
 
         monkeypatch.setattr(TapeAnalysis, "module", noted)
-
-    def lint(self, *names: str, cache: bool = True, jobs: int = 1) -> tuple[object, ...]:
-        """What is found in some files, or all: findings and problems, with all that is told of them."""
-        self.ran.clear()
-        paths = tuple(str(self.folder / name) for name in names) or (str(self.folder),)
-        kept = str(self.folder.parent / "kept")
-        report = pipeline.run(
-            Options(paths, probe=False, cache=cache, cache_dir=kept, jobs=jobs, min_severity="info")
-        ).report
-        return report.findings, report.problems, report.suppressed, report.unlisted
-
-    def fresh(self, *names: str) -> tuple[object, ...]:
-        """The same without anything that was kept."""
-        ran = list(self.ran)
-        found = self.lint(*names, cache=False)
-        self.ran = ran
-        return found
-
-    def change(self, name: str, old: str, new: str) -> None:
-        """Replace a text that stands in a file once."""
-        text = (self.folder / name).read_text()
-        assert text.count(old) == 1
-        (self.folder / name).write_text(text.replace(old, new))
-
-    def rules(self, found: tuple[object, ...], name: str) -> set[str]:
-        """The rules of what was found in a file."""
-        return {one.rule for one in found[0] if one.location.path.name == name}  # type: ignore[attr-defined]
 
 
 @pytest.fixture
@@ -151,11 +121,11 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
 
 def test_only_what_was_edited_runs_again(project: Project) -> None:
     project.lint()
-    assert {"host.py", "other.py"} <= set(project.ran)
+    assert {"host.py", "other.py"} <= set(project.done)
     project.change("other.py", "steps: int = 3", "steps: int = 4")
     found = project.lint()
-    assert "other.py" in project.ran
-    assert "host.py" not in project.ran
+    assert "other.py" in project.done
+    assert "host.py" not in project.done
     assert found == project.fresh()
 
 
@@ -163,7 +133,7 @@ def test_a_body_that_does_the_same_runs_nothing_again(project: Project) -> None:
     project.lint()
     project.change("kernels.py", "    x[i] = 1.0\n", "    x[i] = 3.0\n")
     found = project.lint()
-    assert "host.py" not in project.ran
+    assert "host.py" not in project.done
     assert found == project.fresh()
 
 
@@ -205,7 +175,7 @@ def test_outside_files_count_after_tapes_were_taken_over(project: Project) -> No
     project.lint(*names)
     project.change("local.py", "2.0 * a[i]", "3.0 * a[i]")
     project.lint(*names)
-    assert "host.py" not in project.ran
+    assert "host.py" not in project.done
     project.change("helper.py", "v * v", "v * 3.0")
     assert project.lint(*names) == project.fresh(*names)
     assert "WP201" not in project.rules(project.lint(*names), "host.py")
@@ -233,7 +203,7 @@ def test_many_edits(project: Project, monkeypatch: pytest.MonkeyPatch, jobs: int
         else:
             path.write_text(edited(path.read_text(), chance))
         found = project.lint(jobs=jobs)
-        taken_over += not {"host.py", "other.py"} <= set(project.ran)
+        taken_over += not {"host.py", "other.py"} <= set(project.done)
         assert found == project.fresh(), (number, name)
     assert taken_over > 10
 
