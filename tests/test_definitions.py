@@ -285,6 +285,48 @@ def test_a_remark_moves_facts_and_analyses_nothing(runs: Runs) -> None:
     assert after == runs.fresh() != before
 
 
+#: A kernel that names a class which names a func: in a method, or as a member.
+HOSTED = """
+import warp as wp
+from funcs import squared
+
+
+class Plan:
+    COUNT = 3
+    MEMBER
+
+    def checked(self, value):
+        return USED
+
+
+@wp.kernel
+def planned(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    s = float(1.0)
+    for k in range(Plan.COUNT * i):
+        s = s * CALLED
+    y[i] = s
+"""
+
+
+@pytest.mark.parametrize(
+    ("member", "used", "called", "again"),
+    [("", "squared", "x[i]", False), ("shape = squared", "value", "Plan.shape(x[i])", True)],
+)
+def test_a_func_in_a_method_makes_no_class_another(
+    runs: Runs, member: str, used: str, called: str, again: bool
+) -> None:
+    text = HOSTED.replace("    MEMBER\n", f"    {member}\n" if member else "").replace("USED", used)
+    (runs.folder / "hosted.py").write_text(text.replace("CALLED", called))
+    runs.lint()
+    assert "planned" in runs.done
+    runs.change("funcs.py", "return v * v * SCALE", "return v + SCALE")
+    found = runs.lint()
+    assert "squared" in runs.done
+    assert ("planned" in runs.done) == again
+    assert found == runs.fresh()
+
+
 @pytest.mark.parametrize(("name", "old", "new"), MEANT)
 def test_an_edit_that_means_something(runs: Runs, name: str, old: str, new: str) -> None:
     runs.lint()
