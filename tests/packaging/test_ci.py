@@ -125,6 +125,41 @@ class TestAction:
         runner.step("Lint", {}, args="--nope")
         assert runner.outputs["lint"] == {"status": "2"}
 
+    @pytest.mark.parametrize(
+        ("inputs", "uploaded"),
+        [
+            ({"paths": "src"}, True),
+            ({"paths": "clean.py"}, True),  # an empty report closes what was open
+            ({"paths": "src", "upload": "false"}, False),
+            ({"args": "--nope"}, False),
+        ],
+    )
+    def test_what_is_uploaded(
+        self, tmp_path: Path, project: Path, command_path: str, inputs: dict[str, str], uploaded: bool
+    ) -> None:
+        runner = Runner(tmp_path, project, command_path)
+        runner.step("Lint", {}, **inputs)
+        (step,) = [step for step in ACTION["runs"]["steps"] if step["name"] == "Upload"]
+        assert set(step) == {"name", "if", "uses", "with"}
+        values = []
+        for clause in step["if"].split(" && "):
+            name, comparison, literal = re.fullmatch(r"(\S+) (==|!=) '(\w*)'", clause).groups()  # type: ignore[union-attr]
+            values.append((runner.value(f"${{{{ {name} }}}}", inputs) == literal) == (comparison == "=="))
+        assert all(values) == uploaded
+        if uploaded:
+            report = json.loads(Path(runner.value(step["with"]["sarif_file"], inputs)).read_text(encoding="utf-8"))
+            assert (report["version"], len(report["runs"])) == ("2.1.0", 1)
+
+    def test_its_steps_are_those_of_a_composite_action(self) -> None:
+        assert ACTION["runs"]["using"] == "composite"
+        assert set(ACTION) == {"name", "description", "inputs", "outputs", "runs"}
+        for step in ACTION["runs"]["steps"]:
+            assert ("run" in step) != ("uses" in step), step["name"]
+            assert ("run" in step) == ("shell" in step), "each script of a composite action names its shell"
+            assert set(step) <= {"name", "id", "if", "shell", "env", "run", "uses", "with"}
+        steps = {step["id"] for step in ACTION["runs"]["steps"] if "id" in step}
+        assert set(re.findall(r"steps\.(\w+)\.", json.dumps(ACTION))) <= steps
+
     def test_it_installs_itself(self, tmp_path: Path, project: Path, checkout: Path, dependencies: Path) -> None:
         runner = Runner(tmp_path, project, os.environ["PATH"])
         runner.value = lambda text, inputs: str(checkout)  # type: ignore[method-assign]
