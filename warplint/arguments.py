@@ -483,7 +483,8 @@ def _reason(text: str) -> str:
 def _output(text: str) -> tuple[str, str]:
     output_format, _, path = text.partition("=")
     if output_format not in OUTPUT_FORMATS or not path:
-        raise argparse.ArgumentTypeError(f"{text!r} is no FORMAT=FILE, as sarif=report.sarif")
+        known = f"; `--output-format {text}` prints it" if text in OUTPUT_FORMATS else ""
+        raise argparse.ArgumentTypeError(f"{text!r} is no FORMAT=FILE, as sarif=report.sarif{known}")
     return output_format, path
 
 

@@ -145,6 +145,7 @@ class TestGradientPlot:
 def test_a_life_line_needs_two_events(tmp_path: Path) -> None:
     place = Source(tmp_path / "a.py", "x = 1\n").place("x = 1")
     assert life_line([Label(place, "read"), Label(place, "")], ["a:1", "a:1"]) is None
-    svg = life_line([Label(place, "read"), Label(place, "written")], ["a:1", "a:2"])
+    svg = life_line([Label(place, "`x < y` reads it"), Label(place, "written")], ["a:1", "a:2"])
+    assert svg is not None and '<tspan class="code">x &lt; y</tspan> reads it</text>' in svg
     assert svg is not None and svg.index("read") < svg.index("written")
     assert svg.count('class="event"') == 2
