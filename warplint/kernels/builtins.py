@@ -372,7 +372,7 @@ def _result(name: str, token: str | list[str], arguments: tuple[Type, ...]) -> T
 
 
 def _always(name: str, arguments: tuple[Type, ...]) -> Type | None:
-    """The vector, matrix, quaternion or transform, of unknown sizes, that all overloads which fit return, if they do."""
+    """The vector, matrix, quaternion or transform, of unknown sizes, that all fitting overloads return, if they do."""
     found = {
         _type(token).kind if isinstance(token, str) else ""
         for tokens, token in _overloads(name, len(arguments))
