@@ -73,6 +73,7 @@ def test_it_is_well_formed_and_holds_everything(page: Page) -> None:
     text = " ".join(" ".join(page.texts).split())
     for words in ("WP104", "a&b.py:2:1", "Found 2 findings (1 confirmed, 1 inconclusive)", "What to do.", "differs"):
         assert words in text
+    assert " 2 findings 1 confirmed 1 inconclusive 1 file rule " in text
     assert page.names.count("section") == 3
     assert page.names.count("svg") == 2
 
