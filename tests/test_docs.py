@@ -62,6 +62,18 @@ def test_shown_outputs_are_what_the_program_prints(page: Path) -> None:
     assert docs.normalized(docs.with_outputs(text)) == docs.normalized(text)
 
 
+def test_the_tutorial_ends_where_it_says() -> None:
+    """The outputs of the page are renewed by a program, and nobody may notice that its rule finds nothing any more."""
+    shown = [(block["which"], block["body"]) for block in docs.BLOCK.finditer((docs.DOCS / "own-rules.md").read_text())]
+    trials = [body.splitlines()[-1] for command, body in shown if command == "warplint test-rules our-rules"]
+    assert [line.partition(": ")[2] for line in trials[:3]] == [
+        "all as expected",
+        "1 not as expected",
+        "all as expected",
+    ]
+    assert "[ACME001] carried-quotient: " in next(body for command, body in shown if command == "warplint src")
+
+
 @pytest.mark.parametrize("page", docs.written_pages(), ids=lambda page: page.name)
 def test_no_output_is_shown_that_nothing_checks(page: Path) -> None:
     text = re.sub(docs.BLOCK, "", page.read_text(encoding="utf-8"))

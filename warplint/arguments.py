@@ -17,7 +17,7 @@ from warplint.settings.options import COLORS, OUTPUT_FORMATS, STDIN, AuditOption
 COMMANDS = {
     "check": "find wrong gradients; the word may be left out",
     "audit": "check every kernel that has an adjoint, found or not",
-    "explain": "print the page of a rule",
+    "explain": "print the pages of rules",
     "rules": "list the rules",
     "config": "print what is configured for a file, and where",
     "new-rule": "make a rule file of your own and its examples",
@@ -276,9 +276,11 @@ def options(arguments: Sequence[str]) -> Options:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What one of the small commands is asked: about a rule or a path, as text or as JSON."""
+    """What one of the small commands is asked: about rules or a path, as text or as JSON."""
 
     about: str | None = None
+    #: Codes, names, beginnings of codes, families.
+    rules: tuple[str, ...] = ()
     as_json: bool = False
     everything: bool = False
     symptom: str | None = None
@@ -323,10 +325,14 @@ def audit_parser() -> argparse.ArgumentParser:
     return parser
 
 
+#: How rules are named, as everywhere.
+_RULE = "a code (WP104), name, beginning (WP1) or family"
+
+
 def explain_parser() -> argparse.ArgumentParser:
     """The parser of ``warplint explain``."""
-    parser = Parser(prog="warplint explain", description="Print the page of a rule, or the list of all rules.")
-    parser.add_argument("rule", nargs="?", metavar="RULE", help="a code (WP104) or name; all rules without")
+    parser = Parser(prog="warplint explain", description="Print the pages of rules, or the list of all rules.")
+    parser.add_argument("rules", nargs="*", metavar="RULE", help=f"{_RULE}; a list of all without")
     parser.add_argument("--all", action="store_true", help="the pages of all rules")
     parser.add_argument("--symptom", metavar="NAME", choices=SYMPTOM_NAMES, help=" ".join(SYMPTOM_NAMES))
     return parser
@@ -335,6 +341,7 @@ def explain_parser() -> argparse.ArgumentParser:
 def rules_parser() -> argparse.ArgumentParser:
     """The parser of ``warplint rules``."""
     parser = Parser(prog="warplint rules", description="List the rules, those of the configuration here included.")
+    parser.add_argument("rules", nargs="*", metavar="RULE", help=f"{_RULE}; all without")
     parser.add_argument("--output-format", choices=("text", "json"), default="text", help="text is the default")
     return parser
 
@@ -408,9 +415,9 @@ def asked(command: str, arguments: Sequence[str]) -> Asked:
     parser = PARSERS[command]()
     given = parser.parse_args(arguments)
     if command == "explain":
-        if (given.rule is not None) + given.all + (given.symptom is not None) > 1:
-            parser.error("give a rule, --all or --symptom")
-        return Asked(given.rule, everything=given.all, symptom=given.symptom)
+        if bool(given.rules) + given.all + (given.symptom is not None) > 1:
+            parser.error("give rules, --all or --symptom")
+        return Asked(rules=tuple(given.rules), everything=given.all, symptom=given.symptom)
     if command == "completion":
         return Asked(given.shell)
     if command == "help":
@@ -440,8 +447,8 @@ def asked(command: str, arguments: Sequence[str]) -> Asked:
         )
         return Asked(as_json=as_json, audit=what, quiet=given.quiet, color=given.color)
     if command == "rules":
-        return Asked(as_json=as_json)
-    return Asked(given.path, as_json, config=given.config, isolated=given.isolated)
+        return Asked(as_json=as_json, rules=tuple(given.rules))
+    return Asked(given.path, as_json=as_json, config=given.config, isolated=given.isolated)
 
 
 #: The parsers of all commands.
@@ -483,7 +490,8 @@ def _reason(text: str) -> str:
 def _output(text: str) -> tuple[str, str]:
     output_format, _, path = text.partition("=")
     if output_format not in OUTPUT_FORMATS or not path:
-        raise argparse.ArgumentTypeError(f"{text!r} is no FORMAT=FILE, as sarif=report.sarif")
+        known = f"; `--output-format {text}` prints it" if text in OUTPUT_FORMATS else ""
+        raise argparse.ArgumentTypeError(f"{text!r} is no FORMAT=FILE, as sarif=report.sarif{known}")
     return output_format, path
 
 

@@ -15,6 +15,7 @@ from warplint.settings.options import STDIN, Options
 from warplint.terminal import Progress, clear_screen, colored, linked, width
 
 if TYPE_CHECKING:
+    from warplint.catalogue.rule import Rule
     from warplint.ir.facts import Problem
     from warplint.pipeline import Outcome
     from warplint.report.model import Report
@@ -223,38 +224,44 @@ def _add_ignores(report: Report, reason: str) -> int:
 # --- the small commands ---
 
 
+def _named(given: Asked, rules: tuple[Rule, ...]) -> tuple[Rule, ...] | None:
+    """The rules that a command is asked about, in their order; None, and said, if a word names none."""
+    from warplint.catalogue.selecting import meant, problem_with
+
+    named: set[str] = set()
+    for word in given.rules:
+        problem = problem_with(word, rules)
+        if problem is not None:
+            _say(problem)
+            return None
+        named.update(meant(word, rules))
+    return tuple(rule for rule in rules if rule.id in named)
+
+
 def _rules(given: Asked) -> int:
     from warplint.pipeline import catalogue_for
     from warplint.report.explain import as_json, overview
 
     rules, problems = catalogue_for(os.getcwd())
-    written = _write(as_json(rules) if given.as_json else overview(rules))
-    return _ended(written, problems)
+    named = _named(given, rules) if given.rules else rules
+    if named is None:
+        return FAILED
+    return _ended(_write(as_json(named) if given.as_json else overview(named)), problems)
 
 
 def _explain(given: Asked) -> int:
-    from warplint.catalogue.selecting import problem_with
     from warplint.pipeline import catalogue_for
-    from warplint.report.explain import overview, page, symptom_page
-    from warplint.report.measured import read
+    from warplint.report.explain import overview, pages, symptom_page
 
     rules, problems = catalogue_for(os.getcwd())
     if given.symptom is not None:
-        lines: Iterable[str] = symptom_page(given.symptom, rules)
-    elif given.everything:
-        measured = read()
-        lines = (line for rule in rules for line in (*page(rule, rules, measured), ""))
-    elif given.about is None:
-        lines = overview(rules)
-    else:
-        about = given.about.strip()
-        known = [rule for rule in rules if about.upper() == rule.id or about.lower() == rule.name]
-        if not known:
-            unclear = f"`{given.about}` is not one rule; name a code, as WP104"
-            _say(problem_with(given.about, rules) or unclear)
-            return FAILED
-        lines = page(known[0], rules, read())
-    return _ended(_write(lines), problems)
+        return _ended(_write(symptom_page(given.symptom, rules)), problems)
+    if not given.rules and not given.everything:
+        return _ended(_write(overview(rules)), problems)
+    named = rules if given.everything else _named(given, rules)
+    if named is None:
+        return FAILED
+    return _ended(_write(pages(named, rules)), problems)
 
 
 def _config(given: Asked) -> int:

@@ -26,7 +26,7 @@ from warplint import __version__
 from warplint.ir.found import FileAnalysis, Inputs
 from warplint.records import dataclass
 from warplint.source.files import digest_of
-from warplint.stamps import stamp_of, state_of
+from warplint.stamps import Stamp, stamp_of, state_of
 
 if TYPE_CHECKING:
     from warplint.ir.effects import KernelUse
@@ -39,6 +39,8 @@ _MOST_BYTES = 48 * 1024 * 1024
 _MOST_TOGETHER = 256 * 1024 * 1024
 # A file that was written so shortly before it was read may be written again without a change of its time, in seconds.
 _RACY = 2.0
+#: A file as it was read, and the digest of its contents, which is empty where the stamp is enough.
+_Read = tuple[Stamp, bytes]
 # The files of a run: what it found, and what of that the next one can take over where something has changed.
 _KINDS = (".facts", ".hosts")
 _PATHS = ("PosixPath", "WindowsPath", "PurePosixPath", "PureWindowsPath")
@@ -46,20 +48,10 @@ _BUILTINS = ("frozenset", "set", "complex", "bytearray")
 
 
 @dataclass(frozen=True, slots=True)
-class FileState:
-    """A file as it was read: size in bytes, time of its last change in nanoseconds, digest of its contents (empty where
-    size and time are enough)."""
-
-    size: int
-    changed: int
-    digest: bytes
-
-
-@dataclass(frozen=True, slots=True)
 class Remembered:
     """One run: what it read, where it looked in vain, what it found, and in which files comments may be for us."""
 
-    present: dict[str, FileState]
+    present: tuple[_Read, ...]
     absent: tuple[str, ...]
     analyses: tuple[FileAnalysis, ...]
     commented: tuple[Path, ...]
@@ -70,7 +62,7 @@ class RememberedHosts:
     """What came of the tapes of each file and of the regions of all modules, and what was read for that besides the
     linted files."""
 
-    present: dict[str, FileState]
+    present: tuple[_Read, ...]
     absent: tuple[str, ...]
     hosts: tuple[HostRun, ...]
     modules: tuple[KeptModule, ...]
@@ -122,7 +114,9 @@ class Memory:
                 return Earlier()
         except Exception:  # damaged, or of a version whose classes were others
             return Earlier()
-        self._taken = Inputs(frozenset(map(Path, found.present)), frozenset(map(Path, found.absent)))
+        self._taken = Inputs(
+            frozenset(Path(stamp[0]) for stamp, _ in found.present), frozenset(map(Path, found.absent))
+        )
         hosts, modules, facts = ({one.path: one for one in some} for some in (found.hosts, found.modules, found.facts))
         return Earlier(hosts, modules, facts, found.uses)  # type: ignore[arg-type]
 
@@ -133,12 +127,12 @@ class Memory:
             for analysis in analyses:
                 inputs = inputs.also(analysis.inputs)
             inputs = inputs.also(self._taken)
-            states = {str(path): self._state(path) for path in inputs.present}
+            read = tuple(self._read_as(path) for path in inputs.present)
             absent = tuple(sorted(map(str, inputs.absent)))
             plain = tuple(replace(analysis, inputs=Inputs(), host=None, kept=None) for analysis in analyses)
-            self._write(".facts", Remembered(states, absent, plain, tuple(commented)))
+            self._write(".facts", Remembered(read, absent, plain, tuple(commented)))
             linted = {str(analysis.path) for analysis in analyses}
-            outside = {name: state for name, state in states.items() if name not in linted}
+            outside = tuple((stamp, digest) for stamp, digest in read if stamp[0] not in linted)
             hosts = tuple(analysis.host for analysis in analyses if analysis.host is not None)
             from warplint.ir.effects import merged
 
@@ -168,10 +162,12 @@ class Memory:
                 os.unlink(name)
             raise
 
-    def _state(self, path: Path) -> FileState:
-        state = os.stat(path)
-        racy = state.st_mtime > self._began - _RACY
-        return FileState(state.st_size, state.st_mtime_ns, _digest(path) if racy else b"")
+    def _read_as(self, path: Path) -> _Read:
+        stamp = stamp_of(path)
+        if stamp is None:
+            raise FileNotFoundError(path)  # it went while the run was on: nothing is kept
+        racy = stamp[2] > (self._began - _RACY) * 1e9
+        return stamp, _digest(path) if racy else b""
 
     def _trim(self) -> None:
         for kind in _KINDS:
@@ -197,11 +193,12 @@ def kept_module(module: Module) -> KeptModule:
 
 
 def _holds(run: Remembered | RememberedHosts) -> bool:
-    for name, state in run.present.items():
-        now = os.stat(name)
-        if now.st_size != state.size or (now.st_mtime_ns != state.changed and not state.digest):
+    for stamp, digest in run.present:
+        name, size, _ = stamp
+        now = stamp_of(name)
+        if now is None or now[1] != size or (now != stamp and not digest):
             return False
-        if state.digest and _digest(name) != state.digest:
+        if digest and _digest(name) != digest:
             return False
     return not any(os.path.lexists(name) for name in run.absent)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from pathlib import Path
 
@@ -66,7 +67,10 @@ def new_rule(name: str, folder: Path, fact: str, code: str | None = None) -> lis
     _check_name(name, taken)
     model = facts_to_choose_from(built_in).get(fact)
     if model is None:
-        raise Refused(f"`{fact}` is no kind of fact; known are {', '.join(sorted(facts_to_choose_from(built_in)))}")
+        known = sorted(facts_to_choose_from(built_in))
+        close = difflib.get_close_matches(fact, known, 1)
+        hint = f"did you mean `{close[0]}`?" if close else f"known are {', '.join(known)}"
+        raise Refused(f"`{fact}` is no kind of fact; {hint}")
     if code is None:
         code = next(own for own in (f"OWN{number:03}" for number in range(1, 1000)) if own not in files)
     elif not ID.fullmatch(code) or code.startswith("WP"):

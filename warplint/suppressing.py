@@ -107,7 +107,7 @@ def _understood(path: Path, comments: Comments, rules: tuple[Rule, ...]) -> tupl
             continue
         line = directive.span.line
         if directive.word in ("ignore", "noqa"):
-            found.append(_Suppression(directive, line, directive.next_line if directive.alone else line, words))
+            found.append(_Suppression(directive, line, directive.last_line if directive.alone else line, words))
         elif directive.word == "ignore-file":
             found.append(_Suppression(directive, 1, 1 << 60, words))
         elif directive.word == "disable":

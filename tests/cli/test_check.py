@@ -460,3 +460,50 @@ def test_an_interrupt_is_quiet(tmp_path: Path) -> None:
     # Python ends itself by the signal where that came during an `exec`, as of `dataclass`; shells say 130 to both.
     assert process.returncode in (130, -signal.SIGINT)
     assert (out, err) == (b"", b"warplint: interrupted\n")
+
+
+SEEDED = """\
+import warp as wp
+
+
+@wp.kernel
+def square(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[i] * x[i]
+
+
+@wp.kernel
+def double(x: wp.array(dtype=float)):
+    i = wp.tid()
+    x[i] = x[i] * 2.0
+
+
+def gradient(start):
+    x = wp.array(start, dtype=float, requires_grad=True)
+    y = wp.zeros_like(x)
+    with wp.Tape() as tape:
+        wp.launch(square, dim=4, inputs=[x], outputs=[y])
+        wp.launch(double, dim=4, inputs=[x])
+    SWEEP
+    return x.grad
+"""
+
+
+@pytest.mark.parametrize(
+    "sweep",
+    [
+        "tape.backward(grads={y: wp.ones_like(y)})",
+        "y.grad.fill_(1.0)\n    tape.backward()",
+        "tape.backward(grads={y: seed(y)})",
+    ],
+)
+def test_an_overwritten_array_is_proved_where_gradients_are_given(
+    tmp_path: Path, warplint: Command, sweep: str
+) -> None:
+    (tmp_path / "a.py").write_text(SEEDED.replace("SWEEP", sweep))
+    done = warplint("--device", "cpu", "--output-format", "json", "a.py")
+    (found,) = json.loads(done.stdout)["findings"]
+    assert (found["rule"], found["evidence"]["verdict"]) == ("WP201", "confirmed")
+    # The tape reads the doubled value: twice the derivative.
+    told = re.search(r"gradient is (\S+), finite differences give (\S+)$", found["evidence"]["detail"])
+    assert told is not None and float(told[1]) == pytest.approx(2.0 * float(told[2]), rel=1.0e-3)

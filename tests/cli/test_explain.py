@@ -84,6 +84,31 @@ def test_by_code_and_by_name(warplint: Command) -> None:
     assert (by_code.returncode, by_code.stderr) == (0, "")
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["lost-value"], [rule.id for rule in RULES if rule.family == "lost-value"]),
+        (["wp2"], [rule.id for rule in RULES if rule.id.startswith("WP2")]),
+        (["WP501", "loop-carried-value", "WP104"], ["WP104", "WP501"]),
+    ],
+)
+def test_rules_are_named_as_everywhere(warplint: Command, words: list[str], told: list[str]) -> None:
+    pages, table = warplint("explain", *words), warplint("rules", *words)
+    assert (pages.returncode, pages.stderr, table.returncode, table.stderr) == (0, "", 0, "")
+    assert re.findall(r"^# (WP\d+) ", pages.stdout, re.MULTILINE) == told
+    assert [line.split()[0] for line in table.stdout.splitlines()] == told
+    rows = json.loads(warplint("rules", *words, "--output-format", "json").stdout)
+    assert [row["id"] for row in rows] == told
+
+
+@pytest.mark.parametrize("command", ["explain", "rules"])
+@pytest.mark.parametrize(("word", "meant"), [("WP1O4", "WP104"), ("loop-carried-valu", "loop-carried-value")])
+def test_a_word_that_names_no_rule(warplint: Command, command: str, word: str, meant: str) -> None:
+    done = warplint(command, "WP101", word)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"warplint: unknown rule `{word}`; did you mean `{meant}`?\n"
+
+
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
 def test_a_page_has_the_numbers_and_the_relatives_of_the_documentation(rule: Rule) -> None:
     from warplint.report.explain import page
@@ -133,12 +158,3 @@ def test_a_page_holds_everything(rule: Rule) -> None:
     for example in rule.examples:
         assert example.code.strip() in "\n".join(lines)
     assert max(len(line) for line in lines) <= 120
-
-
-@pytest.mark.parametrize(
-    ("word", "words"), [("WP1O4", "did you mean `WP104`?"), ("WP1", "not one rule"), ("lost-value", "not one rule")]
-)
-def test_what_is_no_rule(warplint: Command, word: str, words: str) -> None:
-    done = warplint("explain", word)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert words in done.stderr

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from command import Command
@@ -51,6 +53,23 @@ def test_for_programs_the_path_is_that_of_the_file(notebook: Path, warplint: Com
     assert json.loads(run("gitlab"))[0]["location"]["path"] == "study.ipynb"
     (line,) = run("lsp").splitlines()
     assert json.loads(line)["uri"].endswith("/study.ipynb")
+    assert ",file=study.ipynb,line=4," in run("github")
+    suites = ElementTree.fromstring(run("junit")).findall("testsuite")
+    assert [(suite.get("name"), suite.get("tests"), suite.get("failures")) for suite in suites] == [
+        ("study.ipynb", "1", "1")
+    ]
+
+
+@pytest.mark.parametrize("output_format", ["sarif", "gitlab", "github", "lsp", "junit"])
+def test_what_knows_files_and_lines_only_is_told_the_cell(
+    notebook: Path, warplint: Command, output_format: str
+) -> None:
+    report = warplint("--no-probe", "--select", "WP101", "--output-format", output_format, ".").stdout
+    assert re.search(r"cell 3:(4:5:)? `light\[i\] \*= passed\[i\]` overwrites a value", report)
+    write(notebook, "import warp as wp\n", "x = 1\ndef f(:\n")
+    if output_format != "lsp":  # it holds findings alone
+        report = warplint("--no-probe", "--output-format", output_format, ".").stdout
+        assert re.search(r"cell 3:(2:7:)? syntax error: ", report)
 
 
 def test_a_finding_is_probed(notebook: Path, warplint: Command) -> None:

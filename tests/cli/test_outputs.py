@@ -55,3 +55,4 @@ def test_a_report_that_cannot_be_written(project: Path, lint: Command) -> None:
 def test_a_wrong_output(lint: Command, word: str) -> None:
     done = lint("--output", word, ".")
     assert (done.returncode, "is no FORMAT=FILE" in done.stderr) == (2, True)
+    assert ("; `--output-format sarif` prints it" in done.stderr) == (word == "sarif")

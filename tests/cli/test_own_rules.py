@@ -66,7 +66,8 @@ class TestNewRule:
         [
             (["No_Products"], "write words in lower case joined by `-`"),
             (["loop-carried-value"], "is taken by"),
-            (["no-products", "--fact", "loop"], "no kind of fact; known are adjoint-assigned, "),
+            (["no-products", "--fact", "nothing"], "no kind of fact; known are adjoint-assigned, "),
+            (["no-products", "--fact", "loop-carried"], "no kind of fact; did you mean `loop-carried-value`?"),
             (["no-products", "--id", "WP104"], "not WP"),
             (["no-products", "--id", "acme1"], "three digits"),
             (["no-products", "--dir", "file.py"], "check the path"),
@@ -147,7 +148,12 @@ class TestTestRules:
         assert warplint("test-rules", "our", "--no-probe").returncode == 0
 
     @pytest.mark.parametrize(
-        ("text", "said"), [("[", "broken YAML"), ("id: X", "`id` must be"), (None, "no rule files")]
+        ("text", "said"),
+        [
+            ("[", "broken YAML"),
+            ("id: X", "`id` must be"),
+            (None, "no rule files here; check the path, or begin one with `warplint new-rule`"),
+        ],
     )
     def test_broken_rules(self, tmp_path: Path, warplint: Command, text: str | None, said: str) -> None:
         if text is not None:

@@ -33,6 +33,9 @@ SUPPRESSED = {
     "by_family": lines(CARRIED, l8=f"warplint: ignore[lost-value] {WHY}"),
     "by_prefix": lines(CARRIED, l8=f"warplint: ignore[WP1] {WHY}"),
     "above": CARRIED.replace("        factor =", f"        # warplint: ignore[WP104] {WHY}\n        factor ="),
+    "above_several_lines": MULTILINE.replace(
+        "        factor = (", f"        # warplint: ignore[WP104] {WHY}\n        factor = ("
+    ),
     "file": CARRIED + f"# warplint: ignore-file[WP104] {WHY}\n",
     "block": lines(CARRIED, l3=f"warplint: disable[WP104] {WHY}", l9="warplint: enable[WP104]"),
     "noqa": lines(CARRIED, l8="noqa: WP104"),
@@ -46,6 +49,9 @@ SUPPRESSED = {
 #: Texts with the finding kept: what else is found, and words of its message.
 KEPT = {
     "another_line": (lines(CARRIED, l9=f"warplint: ignore[WP104] {WHY}"), 9, "WP001", "there is no WP104 here"),
+    "above_a_head": (
+        CARRIED.replace("    for ", f"    # warplint: ignore[WP104] {WHY}\n    for "), 7, "WP001", "no WP104 here"
+    ),
     "another_rule": (lines(CARRIED, l8=f"warplint: ignore[WP101] {WHY}"), 8, "WP001", "there is no WP101 here"),
     "outside_block": (
         lines(CARRIED, l1=f"warplint: disable[WP104] {WHY}", l7="warplint: enable[WP104]"), 1, "WP001", "no WP104"

@@ -73,6 +73,7 @@ def test_it_is_well_formed_and_holds_everything(page: Page) -> None:
     text = " ".join(" ".join(page.texts).split())
     for words in ("WP104", "a&b.py:2:1", "Found 2 findings (1 confirmed, 1 inconclusive)", "What to do.", "differs"):
         assert words in text
+    assert " 2 findings 1 confirmed 1 inconclusive 1 file rule " in text
     assert page.names.count("section") == 3
     assert page.names.count("svg") == 2
 
@@ -145,6 +146,7 @@ class TestGradientPlot:
 def test_a_life_line_needs_two_events(tmp_path: Path) -> None:
     place = Source(tmp_path / "a.py", "x = 1\n").place("x = 1")
     assert life_line([Label(place, "read"), Label(place, "")], ["a:1", "a:1"]) is None
-    svg = life_line([Label(place, "read"), Label(place, "written")], ["a:1", "a:2"])
+    svg = life_line([Label(place, "`x < y` reads it"), Label(place, "written")], ["a:1", "a:2"])
+    assert svg is not None and '<tspan class="code">x &lt; y</tspan> reads it</text>' in svg
     assert svg is not None and svg.index("read") < svg.index("written")
     assert svg.count('class="event"') == 2

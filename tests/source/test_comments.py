@@ -58,11 +58,31 @@ def test_what_is_none(text: str) -> None:
 
 def test_one_that_stands_alone_knows_the_code_below() -> None:
     text = "# warplint: ignore[WP1] why\n\n# more\n\nx = 1  # warplint: ignore[WP1] why\n# warplint: ignore[WP1] why\n"
-    assert [(found.alone, found.next_line) for found in read_comments(text).directives] == [
+    assert [(found.alone, found.last_line) for found in read_comments(text).directives] == [
         (True, 5),
         (False, 7),
         (True, 7),
     ]
+
+
+@pytest.mark.parametrize(
+    ("code", "last"),
+    [
+        ("x = (\n    1\n)\n", 4),
+        ("x = 1 + \\\n    2\ny = 3\n", 3),
+        ("for i in (\n    1,\n    2,\n):\n    pass\n", 5),
+        ('"""Several\nlines."""\n', 3),
+        ("x = 1; y = (\n    2)", 3),
+    ],
+)
+def test_one_that_stands_alone_is_about_the_statement_below(code: str, last: int) -> None:
+    (found,) = read_comments(f"# warplint: ignore[WP1] why\n{code}").directives
+    assert (found.alone, found.last_line) == (True, last)
+
+
+def test_in_the_middle_of_a_statement_one_is_about_the_next_line() -> None:
+    (found,) = read_comments("x = (\n    # warplint: ignore[WP1] why\n    1,\n    2,\n)\n").directives
+    assert (found.alone, found.last_line) == (True, 3)
 
 
 def test_lines_whose_end_holds_no_comment() -> None:

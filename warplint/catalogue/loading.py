@@ -61,7 +61,8 @@ def load_catalogue(
     for folder in (built_in_folder(),) if folders is None else folders:
         paths = sorted(folder.glob("*.yaml"))
         if not paths:
-            problems.append(Problem(displayed(folder), "no rule files here; check the path or install warplint again"))
+            how = "install warplint again" if folders is None else "begin one with `warplint new-rule`"
+            problems.append(Problem(displayed(folder), f"no rule files here; check the path, or {how}"))
         for path in paths:
             rule = _read_again(path, stamp_of(path)) if kinds is KINDS else _read(path, kinds)
             if not isinstance(rule, Rule):

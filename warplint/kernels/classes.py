@@ -9,7 +9,7 @@ from warplint.ir.spans import Span
 from warplint.kernels.losses import Lost, written
 from warplint.kernels.statements import Statements
 from warplint.kernels.trace import Frame, Insert, Jump, Operation, Trace
-from warplint.kernels.words import spelled, use
+from warplint.kernels.words import plain, use
 from warplint.records import dataclass
 
 #: Kinds of facts whose place is where the value is overwritten; all others stand where it is needed.
@@ -172,7 +172,7 @@ class Classes:
         reader = operations[first.reader]
         attributes: dict[str, object] = {
             "variable": origin.variable or "",
-            "operation": spelled(reader),
+            "operation": plain(reader),
             "use": use(kind, first.via, reader),
             "needs": first.via,
             "active": True,
@@ -237,7 +237,7 @@ class Classes:
         overwriter = operations[first.loss.overwriter]
         write = written(overwriter)
         attributes["target"] = write.target if write is not None else self._named(first, overwriter)
-        attributes["overwrites"] = write.operator if write is not None else spelled(overwriter)
+        attributes["overwrites"] = write.operator if write is not None else plain(overwriter)
         statement = write.statement if write is not None else overwriter.span
         needed = _NEEDED[first.via]
         if statement.covers(first.place):
@@ -267,7 +267,7 @@ class Classes:
         ]
         attributes: dict[str, object] = {
             "variable": write.target if write is not None else "",
-            "operation": spelled(operations[item.reader]),
+            "operation": plain(operations[item.reader]),
             "use": "stored in another iteration than it is read in: their adjoints come in the wrong order",
             "needs": item.via,
             "loop": loop.kind,

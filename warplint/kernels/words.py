@@ -87,14 +87,20 @@ _USES: dict[str, dict[Via, str]] = {
 }
 
 
-def spelled(operation: Operation) -> str:
-    """An operation as the source spells it, else what it is."""
+def plain(operation: Operation) -> str:
+    """An operation as the source spells it (``/``, ``sin``), else what it is: what rule files compare."""
     if operation.name == "call" and isinstance(operation.detail, Definition):
-        return f"`{operation.detail.node.name}`"
+        return operation.detail.node.name
     write = written(operation)
     if write is not None and write.operator not in ("=", "+=", "-="):
-        return f"`{write.operator}`"
-    return _DESCRIBED.get(operation.name) or f"`{_OPERATORS.get(operation.name, operation.name)}`"
+        return write.operator
+    return _DESCRIBED.get(operation.name) or _OPERATORS.get(operation.name, operation.name)
+
+
+def spelled(operation: Operation) -> str:
+    """An operation in a message: as code where the source spells it, else what it is."""
+    said = plain(operation)
+    return said if said == _DESCRIBED.get(operation.name) else f"`{said}`"
 
 
 def use(kind: str, via: Via, reader: Operation) -> str:

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 
 from warplint.catalogue.rule import HARMLESS_SYMPTOMS, SYMPTOMS, Rule
-from warplint.report.measured import NOTHING, Measured, said
+from warplint.report.measured import NOTHING, Measured, read, said
 
 _WIDTH = 88
 
@@ -66,6 +66,15 @@ def related(rule: Rule, rules: Iterable[Rule]) -> list[Rule]:
         for other in rules
         if other.id != rule.id and (rule.family == other.family or rule.select.fact == other.select.fact)
     ]
+
+
+def pages(asked: Iterable[Rule], rules: Iterable[Rule]) -> Iterator[str]:
+    """The pages of some of the ``rules``, one below the other, with what was measured."""
+    rules, measured = tuple(rules), read()
+    for number, rule in enumerate(asked):
+        if number:
+            yield ""
+        yield from page(rule, rules, measured)
 
 
 def page(rule: Rule, rules: Iterable[Rule] = (), measured: Measured = NOTHING) -> Iterator[str]:

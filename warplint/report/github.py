@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from warplint.ir.facts import Severity
-from warplint.report.model import Report, evidence_and_reach
+from warplint.report.model import Report, evidence_and_reach, with_cell
 from warplint.report.texts import relative
 
 _LEVELS: Mapping[Severity, str] = {"error": "error", "warning": "warning", "info": "notice"}
@@ -30,13 +30,14 @@ def render(report: Report) -> Iterator[str]:
         if span.line == span.end_line:
             properties |= {"col": span.column, "endColumn": span.end_column}
         level = "notice" if finding.evidence.verdict == "refuted" else _LEVELS[finding.severity]
-        yield _command(level, properties, f"{finding.message}\n{evidence_and_reach(finding)}")
+        message = with_cell(finding.location.path, finding.message)
+        yield _command(level, properties, f"{message}\n{evidence_and_reach(finding)}")
     for problem in report.problems:
         properties = {"title": "warplint"}
         if problem.path:
             properties["file"] = relative(Path(os.path.abspath(problem.path)), root)
             properties |= {"line": problem.line} if problem.line is not None else {}
-        yield _command("error", properties, problem.message)
+        yield _command("error", properties, with_cell(problem.path, problem.message))
 
 
 def _command(level: str, properties: Mapping[str, object], message: str) -> str:

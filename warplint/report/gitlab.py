@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from warplint.ir.facts import Severity
-from warplint.report.model import Report, evidence_and_reach
+from warplint.report.model import Report, evidence_and_reach, with_cell
 from warplint.report.texts import fingerprints, relative
 
 _SEVERITIES: Mapping[Severity, str] = {"error": "major", "warning": "minor", "info": "info"}
@@ -21,9 +21,10 @@ def render(report: Report) -> Iterator[str]:
     for finding, fingerprint in zip(report.findings, fingerprints(report.findings, root), strict=True):
         span = finding.location.span
         refuted = finding.evidence.verdict == "refuted"
+        message = with_cell(finding.location.path, finding.message)
         entries.append(
             {
-                "description": f"{finding.rule} {finding.name}: {finding.message} ({evidence_and_reach(finding)})",
+                "description": f"{finding.rule} {finding.name}: {message} ({evidence_and_reach(finding)})",
                 "check_name": finding.rule,
                 "fingerprint": fingerprint,
                 "severity": "info" if refuted else _SEVERITIES[finding.severity],
@@ -36,7 +37,7 @@ def render(report: Report) -> Iterator[str]:
     for number, problem in enumerate(report.problems):
         entries.append(
             {
-                "description": f"warplint: {problem.message}",
+                "description": f"warplint: {with_cell(problem.path, problem.message)}",
                 "check_name": "warplint-error",
                 "fingerprint": f"warplint-error-{number}-{problem.path}",
                 "severity": "blocker",

@@ -45,6 +45,7 @@ svg .band { fill: var(--blue); opacity: .18; } svg line.difference { stroke: var
 svg line.tape { stroke: var(--red); stroke-width: 2; } svg .steps { fill: none; stroke: var(--blue); }
 svg .step { fill: var(--blue); } svg text.difference { fill: var(--blue); } svg text.tape { fill: var(--red); }
 svg .life { stroke: var(--line); stroke-width: 3; } svg .event { fill: var(--blue); } svg .what { fill: var(--text); }
+svg .code { font-family: ui-monospace, monospace; }
 svg .number { fill: var(--paper); font-size: 9px; font-weight: 700; }
 """
 
@@ -80,7 +81,8 @@ def _head(report: Report) -> Iterator[str]:
     yield '<ul class="cards">'
     for key in ("findings", "confirmed", "inconclusive", "unprobed", "refuted", "suppressed", "files"):
         if counts[key] or key in ("findings", "files"):
-            yield f'<li><b class="{key}">{counts[key]}</b>{key}</li>'
+            noun = key.removesuffix("s") if counts[key] == 1 else key
+            yield f'<li><b class="{key}">{counts[key]}</b>{noun}</li>'
     yield "</ul>"
     if not report.findings:
         return

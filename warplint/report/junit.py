@@ -8,7 +8,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
 from warplint.ir.facts import Finding, Problem
-from warplint.ir.spans import displayed
+from warplint.ir.spans import displayed, file_and_cell
 from warplint.report.model import Report, evidence_and_reach, problem_line
 
 # What XML 1.0 cannot hold, however it is escaped.
@@ -17,12 +17,12 @@ _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 
 def render(report: Report) -> Iterator[str]:
     """The document."""
-    findings: dict[str, list[Finding]] = {displayed(path): [] for path in report.files}
+    findings: dict[str, list[Finding]] = {_file(path): [] for path in report.files}
     problems: dict[str, list[Problem]] = {}
     for finding in report.standing:
-        findings.setdefault(displayed(finding.location.path), []).append(finding)
+        findings.setdefault(_file(finding.location.path), []).append(finding)
     for problem in report.problems:
-        name = displayed(Path(problem.path)) if problem.path else "warplint"
+        name = _file(Path(problem.path)) if problem.path else "warplint"
         problems.setdefault(name, []).append(problem)
     names = sorted({*findings, *problems})
     failures, errors = len(report.standing), len(report.problems)
@@ -32,6 +32,10 @@ def render(report: Report) -> Iterator[str]:
     for name in names:
         yield from _suite(name, findings.get(name, []), problems.get(name, []))
     yield "</testsuites>"
+
+
+def _file(path: Path) -> str:
+    return displayed(file_and_cell(path)[0])
 
 
 def _tests(findings: list[Finding], problems: list[Problem]) -> int:
@@ -52,7 +56,8 @@ def _suite(name: str, findings: list[Finding], problems: list[Problem]) -> Itera
             f"    <testcase name={_attribute(f'{finding.rule} {finding.name}')} classname={_attribute(name)} "
             f'file={_attribute(name)} line="{span.line}">'
         )
-        text = f"{name}:{span.line}:{span.column}: {finding.message}\n{evidence_and_reach(finding)}"
+        place = f"{displayed(finding.location.path)}:{span.line}:{span.column}"
+        text = f"{place}: {finding.message}\n{evidence_and_reach(finding)}"
         attributes = f"type={_attribute(finding.severity)} message={_attribute(finding.message)}"
         yield f"      <failure {attributes}>{_text(text)}</failure>"
         yield "    </testcase>"

@@ -14,7 +14,7 @@ from warplint.ir.facts import Finding, Severity
 from warplint.ir.fixes import Fix
 from warplint.ir.spans import Location, file_and_cell
 from warplint.report.as_json import evidence, plain
-from warplint.report.model import Lines, Report, evidence_line
+from warplint.report.model import Lines, Report, evidence_line, with_cell
 
 #: The units in which an editor may count columns.
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
@@ -36,7 +36,10 @@ def render(report: Report) -> Iterator[str]:
     for finding in report.findings:
         by_path.setdefault(file_and_cell(finding.location.path)[0], []).append(finding)
     for path, findings in by_path.items():
-        document = {"uri": uri(path), "diagnostics": [diagnostic(finding, report.lines) for finding in findings]}
+        diagnostics = [diagnostic(finding, report.lines) for finding in findings]
+        for found, finding in zip(diagnostics, findings, strict=True):
+            found["message"] = with_cell(finding.location.path, str(found["message"]))
+        document = {"uri": uri(path), "diagnostics": diagnostics}
         yield json.dumps(plain(document), allow_nan=False)
 
 

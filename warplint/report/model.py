@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warplint.ir.facts import Finding, Problem
-from warplint.ir.spans import displayed
+from warplint.ir.spans import displayed, file_and_cell
 from warplint.records import dataclass
 
 if TYPE_CHECKING:
@@ -71,6 +71,12 @@ class Report:
             "baselined": self.baselined,
             "errors": len(self.problems),
         }
+
+
+def with_cell(path: Path | str, message: str) -> str:
+    """What is said of a place in a file that knows lines only: the cell first, where it is one of a notebook."""
+    cell = file_and_cell(Path(path))[1]
+    return message if cell is None else f"cell {cell}: {message}"
 
 
 def problem_line(problem: Problem) -> str:

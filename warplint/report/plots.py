@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from html import escape
 
@@ -84,7 +85,7 @@ def life_line(labels: Sequence[Label], names: Sequence[str]) -> str | None:
         middle = 17 + step * number
         parts.append(f'<circle class="event" cx="14" cy="{middle}" r="6"/>')
         parts.append(f'<text class="number" x="14" y="{middle + 3.5}" text-anchor="middle">{number + 1}</text>')
-        parts.append(f'<text class="what" x="30" y="{middle - 2}">{escape(_short(text, 96))}</text>')
+        parts.append(f'<text class="what" x="30" y="{middle - 2}">{_with_code(_short(text, 96))}</text>')
         parts.append(f'<text class="tick" x="30" y="{middle + 12}">{escape(name)}</text>')
     return _svg(parts, 760, height, "What happened, in order")
 
@@ -114,6 +115,11 @@ def _level(kind: str, place: float, right: int) -> str:
 def _svg(parts: Sequence[str], width: int, height: int, title: str) -> str:
     head = f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">'
     return f"{head}<title>{escape(title)}</title>{''.join(parts)}</svg>"
+
+
+def _with_code(text: str) -> str:
+    """Text for a drawing, with its `code` as such."""
+    return re.sub(r"`([^`]+)`", r'<tspan class="code">\1</tspan>', escape(text))
 
 
 def _short(text: str, most: int) -> str:

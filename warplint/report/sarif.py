@@ -19,7 +19,7 @@ from warplint.ir.facts import Finding, Label, Problem, Severity
 from warplint.ir.fixes import Fix
 from warplint.ir.spans import Location, Span, file_and_cell
 from warplint.report.as_json import evidence, plain
-from warplint.report.model import Report, evidence_line
+from warplint.report.model import Report, evidence_line, with_cell
 from warplint.report.texts import fingerprints, first_sentence, markdown_page, rules_in_use
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -81,7 +81,11 @@ def _result(finding: Finding, number: int | None, identity: str, root: Path) -> 
     links = "; ".join(f"[{_link(label.text)}]({count})" for count, label in enumerate(others, 1))
     # Brackets in the message itself, as in `a[i](x)`, must not be taken for a link.
     message = finding.message.replace("](", "] (")
-    text = f"{message}." + (f" See: {links}." if links else "") + f" {_capital(evidence_line(finding))}."
+    text = (
+        f"{with_cell(finding.location.path, message)}."
+        + (f" See: {links}." if links else "")
+        + f" {_capital(evidence_line(finding))}."
+    )
     result: dict[str, object] = {
         "ruleId": finding.rule,
         "kind": "pass" if refuted else "fail",
@@ -161,7 +165,7 @@ def _artifact(path: Path, root: Path) -> dict[str, object]:
 
 
 def _notification(problem: Problem, root: Path) -> dict[str, object]:
-    found: dict[str, object] = {"level": "error", "message": {"text": problem.message}}
+    found: dict[str, object] = {"level": "error", "message": {"text": with_cell(problem.path, problem.message)}}
     if problem.path:
         place: dict[str, object] = {"artifactLocation": _artifact(Path(os.path.abspath(problem.path)), root)}
         if problem.line is not None:

@@ -33,7 +33,8 @@ class Directive:
     """One comment for us, as written.
 
     ``word`` is what stands after ``# warplint:`` (or ``noqa``), ``rules`` is None without brackets. ``alone``: nothing
-    but the comment is on its line; ``next_line`` is then the line of code below it.
+    but the comment is on its line; it is then about what is below, up to ``last_line``: where the statement ends that
+    begins there (or the head of a compound one), and in the middle of a statement the next line of code.
     """
 
     word: str
@@ -41,7 +42,7 @@ class Directive:
     reason: str
     span: Span
     alone: bool
-    next_line: int
+    last_line: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,24 +60,34 @@ class Comments:
 
 def read_comments(text: str) -> Comments:
     """The directives in ``text``, as far as Python can tell its tokens apart."""
-    found: list[Directive] = []
+    found: list[_Read] = []
     strings: list[tuple[int, int]] = []
     last_code = 0  # the last line that a token other than a comment is on
-    waiting: list[tuple[tokenize.TokenInfo, bool]] = []
+    waiting: list[_Read] = []  # for the next code
+    open_: list[_Read] = []  # for the end of the statement that began below them
+    begins = True  # whether the next code begins a statement
     openings: list[int] = []
 
     def settle(next_line: int) -> None:
-        for token, alone in waiting:
-            found.extend(_directives(token, alone, next_line))
+        for read in waiting:
+            read.last_line = next_line
+        open_.extend(waiting if begins else ())
         waiting.clear()
 
     try:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             name = tokenize.tok_name[token.type]
             if token.type == tokenize.COMMENT:
-                waiting.append((token, token.start[0] != last_code))
-            elif token.type not in (tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT):
+                waiting.append(_Read(token, token.start[0] != last_code))
+                found.append(waiting[-1])
+            elif token.type == tokenize.NEWLINE:
+                for read in open_:
+                    read.last_line = token.start[0]
+                open_.clear()
+                begins = True
+            elif token.type not in (tokenize.NL, tokenize.INDENT, tokenize.DEDENT):
                 settle(token.start[0])
+                begins = False
                 last_code = token.end[0]
                 if token.type == tokenize.STRING:
                     strings.append((token.start[0], token.end[0]))
@@ -87,10 +98,20 @@ def read_comments(text: str) -> Comments:
     except (tokenize.TokenError, SyntaxError):
         pass  # newer than the running Python; what came before the place counts
     settle(last_code + 1)
-    return Comments(tuple(found), _continued(text, strings))
+    return Comments(tuple(one for read in found for one in _directives(read)), _continued(text, strings))
 
 
-def _directives(token: tokenize.TokenInfo, alone: bool, next_line: int) -> list[Directive]:
+@dataclass(slots=True)
+class _Read:
+    """A comment, and the last line that it is about if it stands alone, as soon as that is known."""
+
+    token: tokenize.TokenInfo
+    alone: bool
+    last_line: int = 0
+
+
+def _directives(read: _Read) -> list[Directive]:
+    token = read.token
     line, column = token.start
     found = []
     for match in _OURS.finditer(token.string):
@@ -98,10 +119,10 @@ def _directives(token: tokenize.TokenInfo, alone: bool, next_line: int) -> list[
         assert form is not None
         span = Span(line, column + match.start() + 1, line, column + match.end() + 1)
         rules = None if form["rules"] is None else tuple(re.split(r"[\s,]+", form["rules"].strip()))
-        found.append(Directive(form["word"], rules, form["reason"].strip(" \t-:;,."), span, alone, next_line))
+        found.append(Directive(form["word"], rules, form["reason"].strip(" \t-:;,."), span, read.alone, read.last_line))
     for match in _NOQA.finditer(token.string):
         span = Span(line, column + match.start() + 1, line, column + match.end() + 1)
-        found.append(Directive("noqa", tuple(re.split(r"[\s,]+", match["rules"])), "", span, False, next_line))
+        found.append(Directive("noqa", tuple(re.split(r"[\s,]+", match["rules"])), "", span, False, read.last_line))
     return found
 
 

@@ -382,9 +382,8 @@ def _in_recording(sweep: Sweep, write: Write) -> bool:
 
 
 def _program(trace: Trace, sweep: Sweep, found: _Overwrite) -> TapeProgram | None:
-    loss = sweep.backward.loss
-    if loss is None or sweep.backward.seeds or isinstance(found.write[1], ViewChanged):
+    # Not what starts from a loss and from gradients that are passed with it, or from nothing that is known.
+    known = bool(sweep.seeds) if sweep.backward.loss is None else not sweep.backward.seeds
+    if not known or isinstance(found.write[1], ViewChanged):
         return None
-    tape = sweep.backward.tape
-    start = sweep.operations[0][0]
-    return programs.overwritten(trace, start, sweep.position, tape, loss, found.array.storage, found.origins)
+    return programs.overwritten(trace, sweep, found.array.storage, found.origins)

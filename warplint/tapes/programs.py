@@ -136,16 +136,23 @@ def _seeded(
     kept = _slice(records, sweep.goals, wanted, inputs)
     if kept is None:
         return None
+    site = trace.records[end].context.site
+    return ir.TapeProgram(
+        operations=(
+            *_starting_from_ones(kept, sweep),
+            *(ir.ReadGradient(site, reference(origin)) for origin in origins),
+        ),
+        inputs=tuple(dict.fromkeys(origin.storage.number for origin in origins)),
+    )
+
+
+def _starting_from_ones(kept: list[Record], sweep: Sweep) -> list[ir.Operation]:
+    """The operations of ``kept``, whose sweeps start from ones in what ``sweep`` is given gradients of."""
     seeds = tuple(reference(seed) for seed in dict.fromkeys(sweep.seeds))
-    operations = [
+    return [
         replace(operation, loss=None, seeds=seeds) if isinstance(operation, ir.Backward) else operation
         for operation in _operations(kept)
     ]
-    site = trace.records[end].context.site
-    return ir.TapeProgram(
-        operations=(*operations, *(ir.ReadGradient(site, reference(origin)) for origin in origins)),
-        inputs=tuple(dict.fromkeys(origin.storage.number for origin in origins)),
-    )
 
 
 def segments(trace: Trace, sweeps: list[Sweep], last: Sweep, origins: tuple[ArrayValue, ...]) -> ir.TapeProgram | None:
@@ -292,24 +299,18 @@ def flagged_late(
     return replace(program, operations=tuple(operations))
 
 
-def overwritten(
-    trace: Trace,
-    start: int,
-    position: int,
-    tape: int,
-    loss: ArrayValue,
-    storage: Storage,
-    origins: tuple[ArrayValue, ...],
-) -> ir.TapeProgram | None:
-    """The program of one tape up to its backward, with all that happens to ``storage`` on the way.
+def overwritten(trace: Trace, sweep: Sweep, storage: Storage, origins: tuple[ArrayValue, ...]) -> ir.TapeProgram | None:
+    """The program of one tape up to its ``sweep``, with all that happens to ``storage`` on the way.
 
-    ``start`` is where the tape's first operation is: what the host stores after it is not where the program is
-    differentiated.
+    What the host stores after the tape's first operation is not where the program is differentiated. A sweep that is
+    given gradients gets ones, whatever they are.
     """
-    kept = _slice(trace.records[: position + 1], {loss.storage, storage}, {tape})
+    position, loss = sweep.position, sweep.backward.loss
+    goals = sweep.goals if loss is None else {loss.storage}
+    kept = _slice(trace.records[: position + 1], goals | {storage}, {sweep.backward.tape})
     if kept is None:
         return None
-    late = {id(record) for record in trace.records[start:position]}
+    late = {id(record) for record in trace.records[sweep.operations[0][0] : position]}
     inputs = {origin.storage for origin in origins}
     for index, record in enumerate(kept):
         if not isinstance(record, Filled) or id(record) not in late or record.array.storage not in inputs:
@@ -317,10 +318,11 @@ def overwritten(
         if isinstance(record.value, Unknown) and contents(record) is None:
             kept[index] = replace(record, value=_STORED)
     site = trace.records[position].context.site
+    operations = _operations(kept) if loss is not None else _starting_from_ones(kept, sweep)
     return ir.TapeProgram(
-        operations=(*_operations(kept), *(ir.ReadGradient(site, reference(origin)) for origin in origins)),
+        operations=(*operations, *(ir.ReadGradient(site, reference(origin)) for origin in origins)),
         inputs=tuple(dict.fromkeys(origin.storage.number for origin in origins)),
-        objective=reference(loss),
+        objective=None if loss is None else reference(loss),
         flagged=(),
     )
 
