@@ -30,30 +30,60 @@ def repeated(trace: Trace, sweep: Sweep) -> Iterator[tuple[Operation, Operation]
     if len(sweep.operations) < 2:
         return
     recorded = {position for position, _ in sweep.operations}
-    standing: dict[int, Launched] = {}
+    standing = _Standing()
     for position in range(sweep.operations[0][0], sweep.operations[-1][0] + 1):
         record = trace.records[position]
         if isinstance(record, Replayed):
             standing.clear()
         elif isinstance(record, (Filled, Escaped, ParameterUpdated)):
-            _changed(standing, {record.array.storage})
+            standing.changed({record.array.storage})
         elif isinstance(record, (Launched, Copied)):
             repeatable = isinstance(record, Launched) and position in recorded and _repeatable(record)
-            first = next((place for place, old in standing.items() if same(old, record)), None) if repeatable else None
+            first = standing.first(record) if repeatable and isinstance(record, Launched) else None
             if first is not None:
-                if position == first + 1 or _owned(standing[first]):
-                    yield (first, standing[first]), (position, record)
+                if position == first[0] + 1 or _owned(first[1]):
+                    yield first, (position, record)
                 continue
-            _changed(standing, written(record))
+            standing.changed(written(record))
             if isinstance(record, Launched) and repeatable:
-                standing[position] = record
+                standing.add(position, record)
 
 
-def _changed(standing: dict[int, Launched], changed: set[Storage]) -> None:
-    """Forget the launches whose arrays are changed: to make them again is to compute something else."""
-    for place, record in list(standing.items()):
-        if any(access.array.storage in changed for access in record.accesses):
-            del standing[place]
+class _Standing:
+    """Launches of which nothing has changed an array since: to make one again is to compute the same."""
+
+    def __init__(self) -> None:
+        # By what launches that are the same have in common, and the places of those that use a piece of memory.
+        self._alike: dict[tuple[object, ...], dict[int, Launched]] = {}
+        self._users: dict[Storage, dict[int, tuple[object, ...]]] = {}
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        self._alike.clear()
+        self._users.clear()
+
+    def add(self, position: int, record: Launched) -> None:
+        """A launch was made."""
+        key = _key(record)
+        self._alike.setdefault(key, {})[position] = record
+        for access in record.accesses:
+            self._users.setdefault(access.array.storage, {})[position] = key
+
+    def first(self, record: Launched) -> tuple[int, Launched] | None:
+        """The first launch that is the same as this one."""
+        return next((one for one in self._alike.get(_key(record), {}).items() if same(one[1], record)), None)
+
+    def changed(self, storages: set[Storage]) -> None:
+        """Forget the launches whose arrays are changed."""
+        for storage in storages:
+            for position, key in self._users.pop(storage, {}).items():
+                self._alike.get(key, {}).pop(position, None)
+
+
+def _key(record: Launched) -> tuple[object, ...]:
+    """What launches that are the same have in common: the kernel and the memory that it is given."""
+    memory = (id(value.storage) if isinstance(value, ArrayValue) else None for value in record.arguments)
+    return (record.kernel.path, record.kernel.qualname, *memory)
 
 
 def _repeatable(record: Launched) -> bool:

@@ -20,11 +20,11 @@ from warplint.tapes.values import BoundMethod, ClassValue, FunctionValue, Genera
 #: Steps (statements and calls) of one run as it is written, of one run with smaller counts, of all runs from one entry
 #: point, and of all runs for one module.
 FULL_BUDGET = 2_500
-RUN_BUDGET = 60_000
-ENTRY_BUDGET = 60_000
+RUN_BUDGET = 150_000
+ENTRY_BUDGET = 150_000
 #: Steps of all the runs in which one answer is turned round: what is cheap to run is run every way.
 FLIP_BUDGET = 10_000
-MODULE_BUDGET = 60_000
+MODULE_BUDGET = 150_000
 #: How many conditions of one entry point are tried the other way.
 MAX_FLIPS = 8
 
