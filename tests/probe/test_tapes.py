@@ -74,7 +74,8 @@ class Maker:
     def ref(self, name: str) -> DefinitionRef:
         return DefinitionRef(self.path, name)
 
-    def chain(self, flag: bool) -> TapeProgram:
+    def chain(self, flag: bool, launched: int | Unknown = _COUNT) -> TapeProgram:
+        """A chain that a flag severs; ``launched`` is the extent of its launches, that of its arrays is not known."""
         site = self.site
         beam = StructValue(self.ref("Beam"), {"load": ArrayRef(0), "bend": ArrayRef(1)})
         operations: list[Operation] = [
@@ -82,8 +83,8 @@ class Maker:
             Allocate(1, site, "zeros", "float32", (_COUNT,), flag, "bend"),
             Allocate(2, site, "zeros", "float32", (1,), True, "loss"),
             TapeBegin(site, 0),
-            Launch(site, self.ref("bend"), (_COUNT,), (beam,)),
-            Launch(site, self.ref("total"), (_COUNT,), (beam, ArrayRef(2))),
+            Launch(site, self.ref("bend"), (launched,), (beam,)),
+            Launch(site, self.ref("total"), (launched,), (beam, ArrayRef(2))),
             TapeEnd(site, 0),
             Backward(site, 0, ArrayRef(2)),
             ReadGradient(site, ArrayRef(0)),
@@ -131,6 +132,8 @@ def test_tape_programs(tmp_path: Path, run: Run) -> None:
     cases = {
         "severed": finding(make.path, make.chain(False), "chain"),
         "whole": finding(make.path, make.chain(True), "chain"),
+        "severed, longer than is guessed": finding(make.path, make.chain(False, 30), "chain"),
+        "whole, longer than is guessed": finding(make.path, make.chain(True, 7), "chain"),
         "windows": finding(make.path, make.steps(True), "horizon"),
         "windows without a reset of the loss": finding(make.path, make.steps(True, reset=False), "horizon"),
         "one tape": finding(make.path, make.steps(False), "horizon"),
@@ -140,6 +143,8 @@ def test_tape_programs(tmp_path: Path, run: Run) -> None:
     assert {name: one.verdict for name, one in evidence.items()} == {
         "severed": "confirmed",
         "whole": "refuted",
+        "severed, longer than is guessed": "confirmed",
+        "whole, longer than is guessed": "refuted",
         "windows": "confirmed",
         "windows without a reset of the loss": "confirmed",
         "one tape": "refuted",

@@ -71,7 +71,7 @@ def _tape(job: dict[str, Any], verdict: dict[str, Any], device: str, scratch: Pa
     worker = TapeJob(job, scratch, device, 1e9)
     worker.load(release=True)
     stage = Stage(scratch / "stage-replay")
-    found = [worker.one(seed, shrink, stage).get("verdict", "") for seed, shrink in verdict["sets"]]
+    found = [worker.one(seed, sizes, stage).get("verdict", "") for seed, sizes in verdict["sets"]]
     return _settle(verdict, found.count("wrong") + found.count("idle"), found.count("right"), device)
 
 

@@ -62,11 +62,11 @@ def tape_script(job: dict[str, Any], scratch: Path) -> str:
         raise Unsupported("no script shows this comparison")
     worker.load(release=True)
     refuse_quotes(job["script"], worker.module)
-    seed, shrink = job["write"]["sets"][0]
-    found = worker.one(seed, shrink, Stage(scratch / "stage-script"))
+    seed, sizes = job["write"]["sets"][0]
+    found = worker.one(seed, sizes, Stage(scratch / "stage-script"))
     if found["problem"]:
         raise Unsupported(found["problem"])
-    program = Program(worker.plan, worker.module, "cpu", seed, shrink)
+    program = Program(worker.plan, worker.module, "cpu", seed, sizes)
     arrays = run_program(program)
     number, direction = found["along"]
     return _Script(program, arrays, number, direction, found["windows"], job["script"]).text(worker.check)

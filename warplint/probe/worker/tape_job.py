@@ -17,7 +17,7 @@ from warplint.probe.worker.handles import Unsupported
 from warplint.probe.worker.inputs import views
 from warplint.probe.worker.loading import DoesNotCompile, compile_kernel, load_script
 from warplint.probe.worker.numerics import differentiate, judge
-from warplint.probe.worker.tape_program import Program, Trace
+from warplint.probe.worker.tape_program import SIZES, Program, Trace
 
 _SETS = 5
 _DISAGREEING = 2
@@ -64,7 +64,7 @@ class TapeJob:
         wrong: list[dict[str, Any]] = []
         right: list[dict[str, Any]] = []
         idle: list[dict[str, Any]] = []
-        shrink = True
+        ways = list(SIZES)
         seed = 0
         attempts = 0
         checked = True
@@ -77,8 +77,8 @@ class TapeJob:
             if left < 0.5:
                 self.reasons["it does not finish within the time limit"] += 1
                 break
-            number, small = seed, shrink
-            work = functools.partial(self.one, number, small)
+            number, sizes = seed, ways[0]
+            work = functools.partial(self.one, number, sizes)
             outcome = isolate.run(work, self.scratch, max(5.0, left / 2.0))
             if checked and outcome.stage == "backward" and "Assertion failed" in outcome.stderr:
                 # Indices that the forward sweep was checked with fail in the reverse sweep: reading `a.shape` empties
@@ -88,13 +88,13 @@ class TapeJob:
                 continue
             if outcome.ended != "returned":
                 self._failed(outcome)
-                if shrink and "Assertion failed" in outcome.stderr:
-                    shrink = False  # sizes that belong together were not recognised: take the program's own
+                if len(ways) > 1 and "Assertion failed" in outcome.stderr:
+                    ways.pop(0)  # sizes that belong together were not recognised
                     continue
                 seed += 1
                 continue
             seed += 1
-            found = outcome.result | {"set": [number, small]}
+            found = outcome.result | {"set": [number, sizes]}
             if found["problem"]:
                 self.reasons[found["problem"]] += 1
             elif found["verdict"] == "wrong":
@@ -141,14 +141,14 @@ class TapeJob:
 
     # --- one set of inputs, in the child ---
 
-    def one(self, seed: int, shrink: bool, stage: isolate.Stage) -> dict[str, Any]:
+    def one(self, seed: int, sizes: int, stage: isolate.Stage) -> dict[str, Any]:
         stage.set("program")
-        program = Program(self.plan, self.module, self.device, seed, shrink)
+        program = Program(self.plan, self.module, self.device, seed, sizes)
         forward = program.run(False, without=self.left_out)
         if not np.isfinite(forward.terms).all():
             return {"problem": "the objective is not finite"}
         if self.check == "contents":
-            return self._contents(program, forward, shrink)
+            return self._contents(program, forward, sizes)
         windows = self._windows(program, forward) if self.check == "horizon" else []
         base = self._objective(forward, windows)
         stage.set("backward")
@@ -169,12 +169,12 @@ class TapeJob:
             return {"problem": "the objective does not depend on the inputs"}
         return best | {"guessed": program.guessed()}
 
-    def _contents(self, program: Program, forward: Trace, shrink: bool) -> dict[str, Any]:
+    def _contents(self, program: Program, forward: Trace, sizes: int) -> dict[str, Any]:
         """Whether the result is another one with other contents in the memory that nothing wrote to."""
         (number,) = self.plan["inputs"]
         if number not in program._initial:
             return {"problem": "the program does not allocate the array"}
-        other = Program(self.plan, self.module, self.device, program.seed + _OTHER_CONTENTS, shrink)
+        other = Program(self.plan, self.module, self.device, program.seed + _OTHER_CONTENTS, sizes)
         other.run(False)
         moved = program.run(False, moved={number: other._initial[number]})
         first, second = float(np.sum(forward.terms)), float(np.sum(moved.terms))

@@ -18,6 +18,12 @@ from warplint.probe.worker.viewing import viewed
 
 _SMALL = 16  # extents up to this are kept
 _REPLACED = 6  # larger ones become this and up, in order
+_SHRUNK = 1
+# What unknown extents are with each of the ways to choose sizes.
+_UNKNOWN = {_SHRUNK: 4, 0: 4, 2: 16, 3: 64}
+#: The ways to choose sizes, in the order in which they are tried: large extents made small, then the own ones. What
+#: is not known is small at first, and large where elements behind its end were asked for.
+SIZES = (_SHRUNK, 0, 2, 3)
 
 
 @dataclass
@@ -30,16 +36,20 @@ class Trace:
 
 
 class Program:
-    """A tape program with everything unknown in it chosen; ``seed`` decides what is drawn."""
+    """A tape program with everything unknown in it chosen; ``seed`` decides what is drawn, ``sizes`` the extents.
 
-    def __init__(self, plan: dict[str, Any], module: ModuleType, device: str, seed: int, shrink: bool) -> None:
+    ``sizes``: one of ``SIZES``.
+    """
+
+    def __init__(self, plan: dict[str, Any], module: ModuleType, device: str, seed: int, sizes: int) -> None:
         self.plan = plan
         self.operations: list[dict[str, Any]] = plan["operations"]
         self.module = module
         self.device = device
         self.seed = seed
         self.keep: list[Any] = []
-        self._sizes = self._shrunk() if shrink else {}
+        self._sizes = self._shrunk() if sizes == _SHRUNK else {}
+        self._unknown = _UNKNOWN[sizes]
         self._usage: dict[str, Usage] = {}
         self._scalars: dict[tuple[str, int], Any] = {}
         self._parameters = self._uses()
@@ -111,7 +121,7 @@ class Program:
         return Draw(usage, Profile(seed=self.seed, limit=count, count=count, extent=count), self.device)
 
     def extents(self, shape: list[int | None]) -> tuple[int, ...]:
-        return tuple(4 if extent is None else self._sizes.get(extent, extent) for extent in shape)
+        return tuple(self._unknown if extent is None else self._sizes.get(extent, extent) for extent in shape)
 
     def dtype(self, operation: dict[str, Any]) -> Any:
         dtype = operation["dtype"]
@@ -135,7 +145,7 @@ class Program:
                 if other is not None and other["shape"] is not None:
                     return self.extents(other["shape"])
         use = self._parameters.get(operation["array"])
-        return (4,) * (use[2].ndim if use is not None and types.is_array(use[2]) else 1)
+        return (self._unknown,) * (use[2].ndim if use is not None and types.is_array(use[2]) else 1)
 
     def initial(self, operation: dict[str, Any], dtype: Any, shape: tuple[int, ...]) -> np.ndarray:
         """Contents of an array that is made from host data, or of an input: drawn once, then the same."""
@@ -265,7 +275,7 @@ class _Run:
             for index, (parameter, value) in enumerate(zip(kernel.adj.args, operation["arguments"], strict=False))
         ]
         if operation["dim"] is None:
-            dim: tuple[int, ...] = (4,) * self.program.usage(operation["kernel"]).rank
+            dim: tuple[int, ...] = (self.program._unknown,) * self.program.usage(operation["kernel"]).rank
         else:
             dim = self.program.extents(operation["dim"])
         recorded = self.differentiate and operation.get("recorded", True)
