@@ -27,7 +27,7 @@ from terminals import on_a_terminal
         (["--no-probe", "--nope"], 2),
         (["rules"], 0),
         (["config", "--output-format", "json"], 0),
-        (["explain", "WP1"], 2),
+        (["explain", "WP1x"], 2),
     ],
 )
 def test_runs_in_the_process_of_the_tests_are_like_real_ones(project: Path, arguments: list[str], status: int) -> None:
@@ -280,7 +280,7 @@ class TestUsage:
             (["rules", "--output-fromat", "json"], "; did you mean `--output-format`?"),
             (["help", "me"], "invalid choice: 'me'"),
             (["--watch", "--show-files", "."], "--show-files goes with neither"),
-            (["explain", "WP1", "extra"], "unrecognized arguments: extra"),
+            (["explain", "WP104", "extra"], "unknown rule `extra`"),
         ],
     )
     def test_a_wrong_call_is_one_line_and_exit_status_2(
