@@ -8,6 +8,7 @@ import libcst as cst
 import libcst.matchers as m
 
 from .syntax import (
+    Substitute,
     block,
     body_of,
     code,
@@ -170,23 +171,8 @@ def locals_set_by_setattr(module: cst.Module, random: Random) -> cst.Module | No
     return with_head(made, "class _Names:\n    pass\n")
 
 
-class _ReadAll(cst.CSTTransformer):
+class _ReadAll(Substitute):
     """Names that are read, but not the plain targets of assignments."""
-
-    def __init__(self, places: dict[str, cst.BaseExpression]) -> None:
-        self.places = places
-
-    def leave_Name(self, original: cst.Name, updated: cst.Name) -> cst.BaseExpression:
-        return self.places.get(updated.value, updated)
-
-    def leave_Attribute(self, original: cst.Attribute, updated: cst.Attribute) -> cst.BaseExpression:
-        return updated.with_changes(attr=original.attr)
-
-    def leave_Arg(self, original: cst.Arg, updated: cst.Arg) -> cst.Arg:
-        return updated.with_changes(keyword=original.keyword)
-
-    def leave_Param(self, original: cst.Param, updated: cst.Param) -> cst.Param:
-        return updated.with_changes(name=original.name)
 
     def leave_AssignTarget(self, original: cst.AssignTarget, updated: cst.AssignTarget) -> cst.AssignTarget:
         return original if isinstance(original.target, cst.Name) else updated
