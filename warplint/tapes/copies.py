@@ -25,8 +25,9 @@ def facts(trace: Trace, sweeps: list[Sweep], actives: list[Activity]) -> Iterato
             edges = active.edges.get(position, ())
             if is_clone(record):
                 origins = active.varied.get(position, {}).get(record.target.storage, ())
-                change = _first_change(trace, position, sweep.position, record.target.storage)
-                if origins and change is not None and (edges or isinstance(change, Launched)):
+                # all that comes after the clone is gone through
+                change = _first_change(trace, position, sweep.position, record.target.storage) if origins else None
+                if change is not None and (edges or isinstance(change, Launched)):
                     yield _allocator(trace, sweep, record, change, edges[0].origins if edges else origins)
                     continue
             if edges:

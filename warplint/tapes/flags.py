@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from warplint.ir import syntax as ir
 from warplint.source.project import Definition
+from warplint.tapes.memo import Memo
 
 if TYPE_CHECKING:
     from warplint.tapes.machine import Machine
@@ -37,14 +38,18 @@ def _position(definition: Definition, name: str) -> int | None:
     names = [parameter.name for parameter in node.parameters]
     if name not in names:
         return None
-    for statement in node.body:
-        for inner in ir.walk(statement):
-            targets = inner.targets if isinstance(inner, ir.Assign) else ()
-            if any(isinstance(target, ir.Name) and target.id == name for target in targets):
-                return None
+    if name in _assigned(node):
+        return None
     of_object = bool(definition.scope) and isinstance(definition.scope[-1], ir.ClassDef)
     static = any(isinstance(mark, ir.Name) and mark.id == "staticmethod" for mark in node.decorators)
     return names.index(name) - (1 if of_object and not static else 0)
+
+
+@Memo
+def _assigned(node: ir.FunctionDef) -> frozenset[str]:
+    """The names that are assigned to in a function, and in those inside it."""
+    assigned = (target for inner in ir.walk(node) if isinstance(inner, ir.Assign) for target in inner.targets)
+    return frozenset(target.id for target in assigned if isinstance(target, ir.Name))
 
 
 def _passed(call: ir.Call, name: str, place: int) -> ir.Expr | None:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from warplint.ir import syntax as ir
+from warplint.records import dataclass
 from warplint.source.project import UNKNOWN, Definition, Module, ModuleRef, Project, Resolved
 from warplint.source.project import Value as Bound
 from warplint.source.regions import Region
@@ -44,10 +45,15 @@ def registers(project: Project, module: Module, region: Region) -> bool:
         return isinstance(found, Definition) or (isinstance(found, Bound) and not found.scope)
     if region.kind == "class" and any(
         _hook(project, project.member(module, name), ("__set_name__",)) is not None
-        for name in dict.fromkeys(_FIELD.findall(module.region_text(region)))
+        for name in module.of_text(region, _fields)
     ):
         return True
     return _telling(project, module, region) is not None
+
+
+def _fields(text: str) -> tuple[str, ...]:
+    """The functions that the fields of a class are made by."""
+    return tuple(dict.fromkeys(_FIELD.findall(text)))
 
 
 def _telling(project: Project, module: Module, region: Region) -> Definition | None:
@@ -209,31 +215,52 @@ def _imported(machine: Machine, module: Module) -> list[Module]:
     start = machine.started
     if start is None:
         return []
+    project = machine.project
+    key = (_reached, start)
+    known = project.kept.get(key)
+    if not isinstance(known, _Reached) or known.among is not project.modules():
+        found = _reached(project, start)
+        known = project.kept[key] = _Reached(project.modules(), found)
+    return [one for one in known.found if one is not module]
+
+
+@dataclass(frozen=True, slots=True)
+class _Reached:
+    """The modules that one imports, as long as the project has no others than those that it is ``among``."""
+
+    among: tuple[Module, ...]
+    found: tuple[Module, ...]
+
+
+def _reached(project: Project, start: Module) -> tuple[Module, ...]:
+    """The modules that a module imports, directly or not, without itself."""
     found = {start: None}
     waiting = [start]
     while waiting and len(found) < _MOST_MODULES:
-        for imported in _imports(machine.project, waiting.pop()):
+        for imported in _imports(project, waiting.pop()):
             if imported not in found:
                 found[imported] = None
                 waiting.append(imported)
-    return [one for one in found if one is not module and one is not start]
+    return tuple(one for one in found if one is not start)
 
 
 def _imports(project: Project, module: Module) -> Iterator[Module]:
     """The modules that a module's own import statements load, and the packages that these and it are in."""
-    wanted: list[tuple[str, bool]] = [(module.name, False)]
+    names = {(module.name, False): None}
     for region in module.regions:
         for statement in module.read(region) if region.kind == "import" else ():
             if isinstance(statement, ir.Import):
-                wanted += [(dotted, False) for dotted, _ in statement.names]
+                names.update(((dotted, False), None) for dotted, _ in statement.names)
             elif isinstance(statement, ir.ImportFrom):
                 source = project.absolute(statement, module)
                 if source is not None:
                     inner = [f"{source}.{name}" if source else name for name, _ in statement.names if name != "*"]
-                    wanted += [(dotted, statement.level > 0) for dotted in (source, *inner) if dotted]
-    for dotted, relative in dict.fromkeys(wanted):
+                    names.update(((dotted, statement.level > 0), None) for dotted in (source, *inner) if dotted)
+    packages: dict[tuple[str, bool], None] = {}
+    for dotted, relative in names:
         parts = dotted.split(".")
-        for count in range(1, len(parts) + 1):
-            found = project.find(".".join(parts[:count]), module, relative)
-            if found is not None:
-                yield found
+        packages.update(((".".join(parts[:count]), relative), None) for count in range(1, len(parts) + 1))
+    for dotted, relative in packages:
+        found = project.find(dotted, module, relative)
+        if found is not None:
+            yield found
