@@ -16,6 +16,11 @@ from warplint import analysis, kernels
 from warplint.frontend import fast, open_project, read_with_libcst
 from warplint.ir.effects import Uses
 from warplint.ir.facts import Fact
+from warplint.kernels import contracts, launching
+from warplint.selection import RuleSelection
+from warplint.settings.configuration import Configurations
+from warplint.settings.options import Selectors
+from warplint.settings.warp import WarpVersions
 from warplint.source.project import Module, Project
 
 
@@ -59,7 +64,7 @@ def test_a_process_that_dies_costs_the_file_that_killed_it(tmp_path: Path, monke
 
     usual = kernels.analyse
 
-    def analyse(project: Project, module: Module, uses: Uses) -> Iterable[Fact]:
+    def analyse(project: Project, module: Module, uses: Uses, kinds: object) -> Iterable[Fact]:
         if module.path == deadly:
             os.kill(os.getpid(), signal.SIGKILL)
         return usual(project, module, uses)
@@ -345,3 +350,38 @@ def test_what_only_an_absent_array_would_spoil_hurts_no_tape(tmp_path: Path, fac
     (result,) = analysis.analyse_files([path], open_project(), {}, jobs=1)
     found = [(fact.kind, fact.reach) for fact in result.facts if fact.kind == "array-augmented-assignment"]
     assert found == [("array-augmented-assignment", reach)] * 2
+
+
+@pytest.mark.parametrize(
+    ("kinds", "left_out"),
+    [
+        ({"array-overwritten"}, launching.KINDS | contracts.KINDS),
+        ({"array-overwritten", "option-conflict"}, contracts.KINDS - launching.KINDS),
+        ({"element-race"}, launching.KINDS - contracts.KINDS),
+    ],
+)
+def test_what_no_rule_selects_is_not_looked_for(kinds: set[str], left_out: frozenset[str]) -> None:
+    files = sorted((Path(__file__).parent / "fixtures" / "contracts").rglob("*.py"))
+
+    def facts(kinds: frozenset[str] | None) -> list[Fact]:
+        results = analysis.analyse_files(files, open_project(), {}, jobs=1, kinds=kinds)
+        return [fact for result in results for fact in result.facts]
+
+    every = facts(None)
+    assert left_out & {fact.kind for fact in every}
+    assert facts(frozenset(kinds)) == [fact for fact in every if fact.kind not in left_out]
+
+
+def test_which_kinds_are_wanted_is_told_by_the_rules_that_were_chosen(tmp_path: Path) -> None:
+    chosen = tmp_path / "chosen"
+    chosen.mkdir()
+    (chosen / "warplint.toml").write_text('select = ["WP703", "WP708"]\n')
+
+    def kinds(line: Selectors) -> frozenset[str] | None:
+        return RuleSelection(line, Configurations(), WarpVersions()).kinds([tmp_path, chosen])
+
+    assert kinds(Selectors(select=("WP103", "WP104"))) == {"array-overwritten", "loop-carried-value"}
+    assert kinds(Selectors(select=("WP103",), extend_select=("WP709",))) == {"array-overwritten", "element-race"}
+    every = kinds(Selectors())
+    assert every is not None and {"launch-contract", "option-conflict", "array-overwritten"} <= every
+    assert RuleSelection(Selectors(), Configurations(), WarpVersions()).kinds([tmp_path]) is None

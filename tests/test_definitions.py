@@ -244,10 +244,10 @@ class Runs(Edited):
         super().__init__(folder, FILES)
         real = kernels.analyse
 
-        def noted(project: Project, module: Module, uses: object = None, only: Region | None = None) -> Iterator[Fact]:
+        def noted(project: Project, module: Module, uses: object, only: Region, kinds: object) -> Iterator[Fact]:
             if only is not None:
                 self.done += only.names
-            return real(project, module, uses, only)  # type: ignore[arg-type,return-value]
+            return real(project, module, uses, only, kinds)  # type: ignore[arg-type,return-value]
 
         monkeypatch.setattr(kernels, "analyse", noted)
 

@@ -45,11 +45,13 @@ def analyse_files(
     wanted: Wanted = lambda facts: facts,
     told: Wanted = lambda facts: facts,
     earlier: Earlier | None = None,
+    kinds: frozenset[str] | None = None,
 ) -> tuple[FileAnalysis, ...]:
     """Analyse every file, in the order given.
 
     ``contents`` stands for files that are not read from disk. For ``told`` see ``Linted``. ``earlier`` is what
-    may be taken over from an earlier run; None: nothing is, nor will be from this one.
+    may be taken over from an earlier run; None: nothing is, nor will be from this one. ``kinds`` are those that some
+    fact must have to be wanted, where these are known: others are not looked for.
     """
     jobs = jobs if len(files) >= PARALLEL_FROM else 1
     # All are loaded before any is analysed: who calls a func is looked up in all of them, in every process.
@@ -78,7 +80,7 @@ def analyse_files(
         for kept in earlier.facts.values():
             project.agreed |= kept.agreed
     before = earlier.hosts if earlier is not None else {}
-    with Workers(Linted(project, wanted, told, sights, before, taken, earlier is not None), jobs) as workers:
+    with Workers(Linted(project, wanted, told, sights, before, taken, earlier is not None, kinds), jobs) as workers:
         # Tapes first: how host code uses a kernel decides what its facts mean.
         tapes = workers.each(tape_facts, hosts, lambda path: _weight(modules[path], "Tape"))
         _add(found, hosts, tapes)
@@ -116,6 +118,8 @@ class Linted:
     #: What of the facts of kernels and launches may be taken over, and whether a later run may do so.
     taken: Taken | None = None
     keeps: bool = False
+    #: The kinds that wanted facts have, where that is known.
+    kinds: frozenset[str] | None = None
 
 
 def may_launch(text: str) -> bool:
@@ -139,12 +143,12 @@ def tape_facts(linted: Linted, path: Path) -> FileAnalysis:
             of_tapes = tuple(host.module(module))
         launched: Sequence[Fact] = ()
         kept = None
+        launches = kernels.about_launches(linted.kinds) and may_launch(module.text)
         if linted.keeps and project is linted.project:
             from warplint.definitions import launch_facts
 
-            launches = may_launch(module.text)
             launched, kept = launch_facts(project, module, linted.taken, linted.wanted, launches)
-        elif may_launch(module.text):
+        elif launches:
             launched = tuple(kernels.launches(project, module))
         found = linted.wanted((*of_tapes, *launched))
         return found, host.uses, _Followed(tuple(host.exhausted), host.runs, host.steps, host.BUDGET, run, kept)
@@ -162,9 +166,11 @@ def kernel_facts(linted: Linted, path: Path, uses: Uses, again: frozenset[Node] 
         if linted.keeps and project is linted.project:
             from warplint import definitions
 
-            found, kept = definitions.kernel_facts(project, module, uses, linted.taken, again, linted.wanted)
+            found, kept = definitions.kernel_facts(
+                project, module, uses, linted.taken, again, linted.wanted, linted.kinds
+            )
         else:
-            found = linted.wanted(tuple(kernels.analyse(project, module, uses)))
+            found = linted.wanted(tuple(kernels.analyse(project, module, uses, kinds=linted.kinds)))
         return tuple(reaching(fact, uses, project) for fact in found), {}, _Followed(kept=kept)
 
     return _guarded(linted, path, facts)

@@ -76,15 +76,21 @@ class Taken:
 
 
 def kernel_facts(
-    project: Project, module: Module, uses: Uses, taken: Taken | None, again: frozenset[Node], wanted: Wanted
+    project: Project,
+    module: Module,
+    uses: Uses,
+    taken: Taken | None,
+    again: frozenset[Node],
+    wanted: Wanted,
+    kinds: frozenset[str] | None,
 ) -> tuple[Sequence[Fact], KeptFacts]:
-    """The facts about the kernels and funcs of a module, and what is to be kept of them."""
+    """The facts about the kernels and funcs of a module, and what is to be kept of them; ``kinds`` as in ``Linted``."""
     held = taken.kernels(module.path, again) if taken is not None else None
     restless: set[int] = set()
 
     def analyse(region: Region) -> tuple[Fact, ...]:
         before = kernels.asked_widely(project)
-        facts = tuple(kernels.analyse(project, module, uses, region))
+        facts = tuple(kernels.analyse(project, module, uses, region, kinds))
         if kernels.asked_widely(project) != before:
             restless.add(region.line)
         return facts

@@ -100,7 +100,8 @@ def run(
 
         project, jobs = opened(), options.jobs or available_cpus()
         earlier = memory.earlier() if memory is not None else None
-        analyses = analyse_files(files, project, contents, jobs, selection.wanted, told, earlier)
+        kinds = selection.kinds({path.parent for path in files})
+        analyses = analyse_files(files, project, contents, jobs, selection.wanted, told, earlier, kinds)
         texts = _texts(analyses, project, contents)
         if memory is not None and not any(analysis.problems for analysis in analyses):
             memory.remember(analyses, project, [path for path, text in texts.items() if _for_us(text)])

@@ -127,6 +127,15 @@ class RuleSelection:
         """Those of ``facts`` that some rule makes a finding of."""
         return [finding.fact for finding in self.findings(facts)]
 
+    def kinds(self, folders: Iterable[Path]) -> frozenset[str] | None:
+        """The kinds of facts that wanted facts of files in ``folders`` have; None where rules are not chosen, and may
+        select any kind: that takes no catalogue."""
+        configurations = {self._configurations.nearest(folder) for folder in folders}
+        if self._command_line.select is None and not any(one.given("select") for one in configurations):
+            return None
+        applied = [self.applied(configuration) for configuration in configurations]
+        return frozenset(rule.select.fact for one in applied for rule in one.rules if rule.id in one.selected)
+
     def rules_of(self, findings: Iterable[Finding]) -> Mapping[str, Rule]:
         """The rules of ``findings`` by id."""
         found: dict[str, Rule] = {}

@@ -12,7 +12,7 @@ from pathlib import Path as FilePath
 
 from warplint.ir.effects import EffectSummary, KernelUse
 from warplint.ir.facts import Fact
-from warplint.kernels import absent, activity
+from warplint.kernels import absent, activity, contracts, launching
 from warplint.kernels.adjoint_facts import AdjointFacts, declared
 from warplint.kernels.callers import Callers
 from warplint.kernels.constants import Closure
@@ -48,14 +48,16 @@ class Analysis:
         """The regions of a module that can hold a fact, in order."""
         return self._relevant.regions(module)
 
-    def module(self, module: Module, only: Region | None = None) -> Iterator[Fact]:
-        """The facts of every kernel and func in a module, or in one of its ``regions``."""
+    def module(self, module: Module, only: Region | None, kinds: frozenset[str] | None) -> Iterator[Fact]:
+        """The facts of every kernel and func in a module, or in one of its ``regions``; see ``analyse``."""
+        contracted = kinds is None or bool(kinds & contracts.KINDS)
         for region in self.regions(module) if only is None else (only,):
             for definition in module.within(region):
                 role = self.knowledge.decorations.role(definition)
                 if role in ("kernel", "func"):
                     yield from self._definition(definition, role == "kernel")
-                    yield from self._contracts(definition)
+                    if contracted:
+                        yield from self._contracts(definition)
                 elif role in ("func_grad", "func_replay"):
                     yield from declared(self.knowledge, self.callers, definition, role)
 
@@ -170,19 +172,26 @@ def analyse(
     module: Module,
     uses: Mapping[tuple[FilePath, str], KernelUse] | None = None,
     only: Region | None = None,
+    kinds: frozenset[str] | None = None,
 ) -> Iterable[Fact]:
     """The facts of every kernel and func in ``module``, or in the region ``only`` of it.
 
     ``uses`` says how host code uses kernels (by path and qualified name); pass the same for every module of a project.
+    Where the ``kinds`` that anybody wants are given, others may be left out.
     """
     found = analysis(project)
     found.knowledge.uses = uses or {}
-    return found.module(module, only)
+    return found.module(module, only, kinds)
 
 
 def asked_widely(project: Project) -> int:
     """How often the facts of ``analyse`` rested on all code with some word in it, and not just on what they name."""
     return analysis(project).users.asked
+
+
+def about_launches(kinds: frozenset[str] | None) -> bool:
+    """Whether ``launches`` can find facts of some of these kinds (None: of any)."""
+    return kinds is None or bool(kinds & launching.KINDS)
 
 
 def launches(project: Project, module: Module, only: Region | None = None) -> Iterable[Fact]:

@@ -21,6 +21,17 @@ from warplint.source.project import Definition
 #: Refusals that have a kind of fact of their own, by what they are called in the trace.
 _KINDS = {"constant-mutated": "constant-mutated-in-loop", "volume-gradient": "volume-gradient-shape"}
 
+#: The kinds of the facts that are made here.
+KINDS = frozenset(
+    {
+        *_KINDS.values(),
+        "adjoint-unreached",
+        "element-race",
+        "python-semantics",
+        "unsupported-in-kernel",
+        "volume-sampling-mode",
+    }
+)
 
 _DIFFERENCES = {
     "remainder": "`{code}` can be negative: the remainder then is negative or zero, where Python's is not",

@@ -50,6 +50,9 @@ class Given:
 _UNKNOWN = Given(Type("unknown"))
 
 
+#: The kinds of the facts that are made here.
+KINDS = frozenset({"launch-contract", "option-conflict"})
+
 #: Everything that is looked for, by its last name.
 _SOUGHT = frozenset({"launch", *_CHECKERS})
 _CALLED = re.compile(r"\b(?:launch|jacobian|gradcheck)\s*\(|@\s*(?:\w+\s*\.\s*)*kernel\b")
