@@ -244,7 +244,9 @@ class Runs(Edited):
         super().__init__(folder, FILES)
         real = kernels.analyse
 
-        def noted(project: Project, module: Module, uses: object, only: Region, kinds: object) -> Iterator[Fact]:
+        def noted(
+            project: Project, module: Module, uses: object, only: Region | None = None, kinds: object = None
+        ) -> Iterator[Fact]:
             if only is not None:
                 self.done += only.names
             return real(project, module, uses, only, kinds)  # type: ignore[arg-type,return-value]
