@@ -66,6 +66,9 @@ def start(settings: dict[str, Any]) -> dict[str, Any]:
         device = "cuda:0" if wp.is_cuda_available() else "cpu"
     device = wp.get_device(device).alias
     if not settings["repeats"]:
+        # Each child would read these anew.
+        from warplint.probe.worker import kernel_job, tape_job  # noqa: F401
+
         headers(Path(settings["scratch"]), Path(settings["cache"]) / "headers" / wp.config.version)
     return {"ready": True, "device": device, "warp_version": wp.config.version}
 

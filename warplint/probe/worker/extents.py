@@ -68,7 +68,8 @@ class Extents:
         self.base = (
             profile.extent if deepest < 3 else max(8 if deepest == 3 else 6, profile.extent * 2 // (deepest + 1))
         )
-        self._sizes: dict[tuple[Path, int], int] = {}
+        drawn = (profile.threads, profile.extent, profile.limit, profile.count, profile.ratios, profile.ordered)
+        self._sizes = usage.sizes.setdefault(drawn, {})
         #: In an ordered input set: the arrays whose elements say where plain stores go, numbered for each target.
         self.scattering: dict[Path, int] = {}
         if profile.ordered:

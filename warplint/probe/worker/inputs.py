@@ -142,9 +142,10 @@ def concrete(kind: Any, choice: Choice, use: Use | None = None) -> Any:
 
 
 class Draw:
-    """Draws the arguments of one launch."""
+    """Draws the arguments of one launch; without ``gradients`` of one that is not differentiated."""
 
-    def __init__(self, usage: Usage, profile: Profile, device: str) -> None:
+    def __init__(self, usage: Usage, profile: Profile, device: str, gradients: bool = True) -> None:
+        self.gradients = gradients
         self.usage = usage
         self.profile = profile
         self.device = device
@@ -394,13 +395,12 @@ class Draw:
             # what is done with tiles are often decompositions and solutions: of matrices that have them
             index = np.arange(min(shape[-2:]))
             data[..., index, index] += 1.5 * len(index)
-        grows = _differentiable(dtype)
+        grows = self.gradients and _differentiable(dtype)
         array = self.allocate(data, dtype, grows)
         self.arrays.append(array)
         if use.stores or use.atomics:
             self.written.add(id(array))
         if grows:
-            array.grad.zero_()
             self.leaves.append(Leaf(path, array, reads, use.stores or use.atomics))
         return array
 
@@ -408,7 +408,9 @@ class Draw:
         """A Warp array with these contents; a slice of a larger one where a guard is asked for."""
         guard = self.profile.guard
         if not guard:
-            return wp.array(data, dtype=dtype, device=self.device, requires_grad=grows)
+            # hundreds of these are made, and copying takes longer than all else about them
+            data = np.ascontiguousarray(data)
+            return wp.array(data, dtype=dtype, device=self.device, requires_grad=grows, copy=self.device != "cpu")
         wide = np.zeros((data.shape[0] + 2 * guard, *data.shape[1:]), dtype=data.dtype)
         wide[guard : guard + data.shape[0]] = data
         whole = wp.array(wide, dtype=dtype, device=self.device, requires_grad=grows)

@@ -91,7 +91,7 @@ class Stage:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._pipe = -1
+        self._pipe = self._file = -1
         #: What the parent is to know if the child does not return.
         self.note = ""
 
@@ -104,7 +104,11 @@ class Stage:
         _write(self._pipe, json.dumps(value).encode() + b"\n")
 
     def set(self, name: str) -> None:
-        self._path.write_text(f"{name}\n{self.note}")
+        if self._file < 0:
+            self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        said = f"{name}\n{self.note}".encode()
+        os.pwrite(self._file, said, 0)
+        os.ftruncate(self._file, len(said))
 
     def get(self) -> tuple[str, str]:
         """The name of the stage, and the note."""

@@ -81,7 +81,7 @@ class Scout:
                             break
                         profile = self._next(number)
                         stage.set(str(number))
-                        draw = Draw(self._usage, profile, "cpu")
+                        draw = Draw(self._usage, profile, "cpu", gradients=False)
                         arguments = draw.arguments({one.label: one.type for one in self._twin.adj.args})
                         hits = count_marks(self._twin, arguments, scratch, self._marks)
                         self._note(profile, hits)
@@ -182,10 +182,9 @@ def count_marks(kernel: Any, arguments: Any, scratch: Path, marks: Sequence[Mapp
 
     The threads of a launch run one after the other on the CPU device, so that the order of what they print tells.
     """
-    path = scratch / f"count-{os.getpid()}"
+    target = _capturing(scratch)
     flush_c()
     saved = os.dup(1)
-    target = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
     os.dup2(target, 1)
     try:
         wp.launch(kernel, dim=arguments.dim, inputs=arguments.values, device="cpu", record_tape=False)
@@ -193,15 +192,28 @@ def count_marks(kernel: Any, arguments: Any, scratch: Path, marks: Sequence[Mapp
     finally:
         os.dup2(saved, 1)
         os.close(saved)
-        os.close(target)
-    text = path.read_bytes()
-    path.unlink()
+    text = os.pread(target, os.fstat(target).st_size, 0)
     reached = [int(found) for found in re.findall(rb"~reached (\d+)~", text)]
     hits = {str(number): count for number, count in Counter(reached).items()}
     for mark in marks:
         if mark.get("entry"):
             hits[again(mark["number"])] = _longest(reached, mark["number"], mark["entry"])
     return hits
+
+
+# The file that each process lets its twins print to; a new one for each launch would take longer than that.
+_captures: dict[int, int] = {}
+
+
+def _capturing(scratch: Path) -> int:
+    """The descriptor of an empty file."""
+    process = os.getpid()
+    if process not in _captures:
+        path = scratch / f"count-{process}"
+        _captures[process] = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
+        path.unlink()
+    os.ftruncate(_captures[process], 0)
+    return _captures[process]
 
 
 def _longest(reached: Sequence[int], number: int, entry: int) -> int:

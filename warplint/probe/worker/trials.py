@@ -295,7 +295,7 @@ class Trials:
             if nothing:
                 return {"hits": None, "problem": nothing, "compared": []}
         if twin is not None:
-            draw = Draw(counting or Usage(twin), profile, "cpu")
+            draw = Draw(counting or Usage(twin), profile, "cpu", gradients=False)
             arguments = draw.arguments({argument.label: argument.type for argument in twin.adj.args})
             stage.set("forward")
             hits = count_marks(twin, arguments, self.scratch, self.marks)

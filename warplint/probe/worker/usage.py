@@ -28,6 +28,8 @@ class Usage:
         self.types: dict[str, Any] = {arg.label: arg.type for arg in kernel.adj.args}
         self.rank = 1
         self.tiles = False
+        #: The extents of arrays that came of these uses, by what decides them (see ``extents.Extents``).
+        self.sizes: dict[tuple[object, ...], dict[tuple[Path, int], int]] = {}
         self._stack: list[Any] = []
         # what calls came to: one of the same function with the same arguments adds nothing
         self._known: dict[tuple[int, frozenset[tuple[str, Value]]], Value] = {}
