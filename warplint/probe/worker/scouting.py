@@ -47,46 +47,51 @@ class Scout:
     ) -> None:
         self._twin = twin
         self._usage = usage
-        self._marks = marks
+        #: What is looked for.
+        self.marks = marks
         self._manner = manner
         self._first = manner.seed
-        self._repeats = repeated
+        self.repeats = repeated
         # for each mark, how far input sets came, the farthest first
         self._best: dict[int, list[tuple[float, Profile]]] = {mark["number"]: [] for mark in marks}
         self._found: Counter[int] = Counter()
         # in how many input sets each block ran, and ran again and again
         self._ran: Counter[str] = Counter()
         self._repeated: Counter[str] = Counter()
+        # how many were tried
+        self._tried = 0
 
-    def search(self, scratch: Path, deadline: float) -> Iterator[tuple[Profile, dict[str, int]]]:
-        """Input sets that could be run, and how often each mark was reached.
+    def search(self, scratch: Path, deadline: float, few: int = 0) -> Iterator[tuple[Profile, dict[str, int]]]:
+        """Input sets that could be run, and how often each mark was reached, from where the last search ended.
 
-        Ends at ``deadline``, a time of ``clock.now``, at the latest.
+        Ends at ``deadline``, a time of ``clock.now``, at the latest; where a ``few`` are asked for, as soon as so many
+        run each line, whatever else they miss.
         """
         path = scratch / f"scouted-{time.monotonic_ns()}"
         begun = clock.now()
-        position, deaths, read = 0, 0, 0
-        while position < _MOST and deaths < _DEATHS:
+        deaths, read = 0, 0
+        while self._tried < _MOST and deaths < _DEATHS and not (few and self._has(few)):
             until = min(begun + (_SECONDS if self._satisfied() else _SECONDS_UNREACHED), deadline)
             left = until - clock.now()
             if left < 0.0:
                 break
             enough = left - (until - begun) + _SECONDS
 
-            def work(stage: isolate.Stage, start: int = position, left: float = left, enough: float = enough) -> Any:
+            def work(stage: isolate.Stage, left: float = left, enough: float = enough) -> int:
                 with path.open("a") as file:
-                    for number in range(start, _MOST):
+                    for number in range(self._tried, _MOST):
                         spent = clock.now()  # of this child alone
-                        if spent > left or (self._satisfied() and spent > enough):
-                            break
+                        if spent > left or (self._satisfied() and spent > enough) or (few and self._has(few)):
+                            return number
                         profile = self._next(number)
                         stage.set(str(number))
                         draw = Draw(self._usage, profile, "cpu", gradients=False)
                         arguments = draw.arguments({one.label: one.type for one in self._twin.adj.args})
-                        hits = count_marks(self._twin, arguments, scratch, self._marks)
+                        hits = count_marks(self._twin, arguments, scratch, self.marks)
                         self._note(profile, hits)
                         file.write(json.dumps([asdict(profile), hits]) + "\n")
                         file.flush()
+                return _MOST
 
             outcome = isolate.run(work, scratch, left + 1.0)
             lines = path.read_text().splitlines() if path.exists() else []
@@ -96,15 +101,21 @@ class Scout:
                 yield Profile(**values), hits
             read = len(lines)
             if outcome.ended == "returned":
+                self._tried = outcome.result
                 break
             deaths += 1
-            position = int(outcome.stage) + 1 if outcome.stage.isdigit() else _MOST
+            self._tried = int(outcome.stage) + 1 if outcome.stage.isdigit() else _MOST
+
+    def _has(self, few: int) -> bool:
+        """Whether so many input sets run each line again and again, or many more run it: it may never come twice."""
+        numbers = [mark["number"] for mark in self.marks]
+        return all(self._found[number] >= few or self._ran[str(number)] >= _HOPELESS + few for number in numbers)
 
     def _satisfied(self) -> bool:
         return all(
             self._found[mark["number"]] >= 3
             and all(self._repeated[str(block)] for block in set(mark["blocks"]) - self.dead(mark))
-            for mark in self._marks
+            for mark in self.marks
         )
 
     def dead(self, mark: dict[str, Any]) -> set[int]:
@@ -120,11 +131,11 @@ class Scout:
         """Remembers input sets that came farther than others."""
         threads = profile.threads**self._usage.rank
         self._ran.update(hits.keys())
-        once = {str(block) for mark in self._marks for block in mark.get("once", ())}
+        once = {str(block) for mark in self.marks for block in mark.get("once", ())}
         self._repeated.update(block for block, count in hits.items() if count > (0 if block in once else threads))
-        for mark in self._marks:
+        for mark in self.marks:
             number = mark["number"]
-            if self._repeats(number, profile, hits):
+            if self.repeats(number, profile, hits):
                 self._found[number] += 1
             way = [str(block) for block in mark["way"]] + [str(number)]
             # what ran often is nearer to running again and again

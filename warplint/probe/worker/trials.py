@@ -37,6 +37,9 @@ from warplint.probe.worker.usage import Usage
 # After so many, hundreds of inputs are run forward only to find some that reach what was missed (``scouting``).
 _BEFORE_SCOUTING = 10
 _SCOUTED_SETS = 16
+# So many inputs that run the line are looked for at first, then so many, then (0) all there is to run: what is wrong
+# needs a few to show, and the rest takes long to find.
+_FEW = (6, 24, 0)
 # After so many, they are run to find more of those that show something, where few do.
 _BEFORE_MORE = 20
 # One input set may take so long, in seconds of the processor, as all limits here.
@@ -125,13 +128,16 @@ class Trials:
         shared: Counter[str] = Counter()
         release: isolate.Servant | None = None
         servant = self._servant(kernel, twin, usage)
-        scouted = more = False
+        scout: Scout | None = None
+        scouted, more = 0, False
         strayed = endless = 0
         for profile in ladder:
-            wanting = any(account.needs_scouting for account in accounts.values())
-            if ladder.tried == _BEFORE_SCOUTING and wanting and twin is not None and not scouted:
-                scouted = True
-                self._scout(twin, accounts, ladder, deadline)
+            wanting = twin is not None and any(account.needs_scouting for account in accounts.values())
+            if ladder.tried == _BEFORE_SCOUTING and wanting and scout is None:
+                scout = self._scout(twin, accounts, ladder)
+            if scout is not None and wanting and scouted < len(_FEW) and ladder.tried >= _BEFORE_SCOUTING + scouted:
+                self._look(scout, accounts, ladder, deadline, _FEW[scouted])
+                scouted += 1
             if ladder.tried == _BEFORE_MORE and twin is not None and not more:
                 more = True
                 self._look_for_more(twin, accounts, ladder, deadline)
@@ -213,20 +219,26 @@ class Trials:
                 return False
         return True
 
-    def _scout(self, twin: Any, accounts: dict[int, Account], ladder: Ladder, deadline: float) -> None:
-        """Looks for inputs that run what the open accounts still miss, and asks for them."""
+    def _scout(self, twin: Any, accounts: dict[int, Account], ladder: Ladder) -> Scout:
+        """A search for inputs that run what the accounts still miss."""
         usage = Usage(twin)
-        waiting = {number: account for number, account in accounts.items() if account.verdict is None}
-        missing = {number: account.missing() for number, account in waiting.items()}
 
         def repeated(number: int, profile: Profile, hits: dict[str, int]) -> bool:
-            return waiting[number].repeated(hits, profile.threads**usage.rank)
+            return accounts[number].repeated(hits, profile.threads**usage.rank)
 
-        scout = Scout(twin, usage, [self.marks[number] for number in waiting], ladder.manner, repeated)
-        for profile, hits in scout.search(self.scratch, deadline - 1.0):
+        return Scout(twin, usage, [self.marks[number] for number in accounts], ladder.manner, repeated)
+
+    def _look(
+        self, scout: Scout, accounts: dict[int, Account], ladder: Ladder, deadline: float, few: int
+    ) -> None:
+        """Looks for inputs that run what the open accounts still miss, and asks for them."""
+        waiting = {number: account for number, account in accounts.items() if account.verdict is None}
+        missing = {number: account.missing() for number, account in waiting.items()}
+        scout.marks = [self.marks[number] for number in waiting]
+        for profile, hits in scout.search(self.scratch, deadline - 1.0, few):
             useful = False
             for number, needs in missing.items():
-                enough = repeated(number, profile, hits)
+                enough = scout.repeats(number, profile, hits)
                 if not enough and (waiting[number].scouted or not waiting[number].reached(hits)):
                     continue
                 before = len(needs)
