@@ -3,8 +3,9 @@
     python tools/bench_probe.py FOLDER --select WP101,WP102
 
 Each run is a process of its own, as a user's are. Prints for each the findings and how many were decided, seconds (of
-the clock and of the processor, in all and in the probe alone), the modules that were built, and the seconds of the
-processor that building took. Choose rules so that about fifty findings are left: the target is for those.
+the clock and of the processor, in all and in the probe alone), the modules that were built or loaded, the runs of the
+C++ compiler for them, and the seconds of the processor that this took. Choose rules so that about fifty findings are
+left: the target is for those.
 """
 
 from __future__ import annotations
@@ -32,7 +33,17 @@ def main() -> int:
     parser.add_argument("--run", nargs=2, metavar=("NAME", "CACHE"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.run is None:
-        heads = ("", "findings", "decided", "seconds", "CPU s", "probe CPU s", "programs", "modules", "building CPU s")
+        heads = (
+            "",
+            "findings",
+            "decided",
+            "seconds",
+            "CPU s",
+            "probe CPU s",
+            "modules",
+            "compilations",
+            "building CPU s",
+        )
         print(("{:<8}" + "{:>14}" * 8).format(*heads), flush=True)
         with tempfile.TemporaryDirectory() as place:
             for name in ("cold", "stored"):
@@ -43,7 +54,7 @@ def main() -> int:
 
     def noting(self: pool.Pool, jobs: Any, progress: Any = None, arrived: Any = None) -> list[dict[str, Any]]:
         answers = kept(self, jobs, progress, arrived)
-        spent.extend(answer["spent"] for answer in answers if "spent" in answer)
+        spent.extend(answer["spent"] for answer in (*answers, *self.built) if "spent" in answer)
         return answers
 
     pool.Pool.run = noting  # type: ignore[method-assign]
@@ -71,8 +82,8 @@ def _row(name: str, arguments: argparse.Namespace, cache: Path, spent: list[dict
     verdicts = [one.evidence.verdict for one in outcome.report.findings]
     decided = sum(verdict in ("confirmed", "refuted") for verdict in verdicts)
     total, building = (sum(one[key] for one in spent) for key in ("total", "compiling"))
-    modules = sum(int(one["modules"]) for one in spent)
-    numbers = (len(verdicts), decided, seconds, used, total, len(spent), modules, building)
+    modules, runs = (sum(int(one[key]) for one in spent) for key in ("modules", "compilations"))
+    numbers = (len(verdicts), decided, seconds, used, total, modules, runs, building)
     texts = [f"{number:.1f}" if isinstance(number, float) else str(number) for number in numbers]
     return ("{:<8}" + "{:>14}" * 8).format(name, *texts)
 

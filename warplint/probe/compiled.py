@@ -40,4 +40,5 @@ def _state(folder: str) -> tuple[float, int, str]:
     """When the newest file of a folder was written, the bytes of all, and the folder."""
     states = [file.stat(follow_symlinks=False) for file in os.scandir(folder)]
     newest = max((state.st_mtime for state in states), default=os.stat(folder).st_mtime)
-    return newest, sum(state.st_size for state in states), folder
+    # what was compiled for several modules together is one file with several names
+    return newest, sum(state.st_size // max(1, state.st_nlink) for state in states), folder

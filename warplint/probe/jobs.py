@@ -21,6 +21,9 @@ _CALLERS = 2
 #: A func that was decided alone is also looked at through its callers where the script has at most so many lines: it
 #: is compiled once more for that.
 _LINES = 500
+#: So many lines are compiled together, and fewer jobs than this for each processor are not: the gain is little.
+_TOGETHER = 3000
+_LEAST = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,47 @@ class Job:
     def message(self, number: int) -> dict[str, object]:
         """The job as one JSON object."""
         return {"id": number, "script": self.script, "twin": self.twin, "plan": json.loads(self.plan)}
+
+    @property
+    def size(self) -> int:
+        """The lines that are compiled for it."""
+        return self.script.count("\n") + (self.twin or "").count("\n")
+
+    @property
+    def shares(self) -> bool:
+        """Whether it may be compiled together with others: it only computes, it is in Warp's own words, and it is
+        certain to be launched."""
+        if self.imports or "native" in self.script:
+            return False
+        return json.loads(self.plan)["check"] not in ("compile", "answer", "order")
+
+
+@dataclass(frozen=True)
+class Building:
+    """Jobs whose modules are compiled together, before each of them runs."""
+
+    jobs: tuple[Job, ...]
+
+    def message(self, number: int) -> dict[str, object]:
+        """The order as one JSON object."""
+        return {"id": number, "build": [job.message(place) for place, job in enumerate(self.jobs)]}
+
+
+def built_together(jobs: Sequence[Job], parallel: int) -> list[list[int]]:
+    """The numbers of the jobs that are compiled together, in groups of about one size, the longest jobs first: at least
+    as many groups as run in ``parallel``, so that none waits for the others."""
+    numbers = [number for number, job in enumerate(jobs) if job.shares]
+    if len(numbers) < _LEAST * parallel:
+        return []
+    lines = sum(jobs[number].size for number in numbers)
+    count = max(parallel, -(-lines // _TOGETHER))
+    groups: list[list[int]] = [[] for _ in range(count)]
+    sizes = [0] * count
+    for number in sorted(numbers, key=lambda number: -jobs[number].size):
+        smallest = sizes.index(min(sizes))
+        groups[smallest].append(number)
+        sizes[smallest] += jobs[number].size
+    return [group for group in groups if len(group) > 1]
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from warplint.probe.jobs import Job, Repetition, Writing
+from warplint.probe.jobs import Building, Job, Repetition, Writing, built_together
 from warplint.probe.options import ProbeOptions
 from warplint.probe.scratch import Scratch
 from warplint.source.files import default_cache
@@ -73,6 +73,8 @@ class Pool:
         self._data = bytearray()
         self.device: str | None = None
         self.warp_version: str | None = None
+        #: What came of compiling for several jobs together.
+        self.built: list[dict[str, Any]] = []
 
     def __enter__(self) -> Pool:
         return self
@@ -96,7 +98,8 @@ class Pool:
         Raises WorkerUnusable where Warp cannot be imported.
         """
         answers: dict[int, dict[str, Any]] = {}
-        waiting = deque(range(len(jobs)))
+        asked, after, order = self._asked(jobs)
+        waiting = deque(order)
         alone: deque[int] = deque()
         flying: dict[int, float] = {}
         while len(answers) < len(jobs):
@@ -106,14 +109,20 @@ class Pool:
             queue = alone if alone and not flying else waiting
             most = 1 if queue is alone or (alone and flying) else self._parallel
             while queue and len(flying) < most:
-                number = queue.popleft()
+                number = next((number for number in queue if after.get(number) not in flying), -1)
+                if number < 0:
+                    break  # all that is left waits for what is being compiled
+                queue.remove(number)
                 flying[number] = time.monotonic()
-                if not self._send(json.dumps(jobs[number].message(number))):
+                if not self._send(json.dumps(asked[number].message(number))):
                     break
             answer = self._receive(0.5)
             if isinstance(answer, dict):
                 number = int(answer.pop("id"))
                 flying.pop(number, None)
+                if number >= len(jobs):
+                    self.built.append(answer)
+                    continue
                 answers[number] = answer
                 if arrived is not None:
                     arrived(number, answer)
@@ -125,11 +134,29 @@ class Pool:
             if answer == "ended" or late:
                 self._stop()
                 known = set(answers)
+                for number in [number for number in flying if number >= len(jobs)]:
+                    del flying[number]  # its jobs compile for themselves
                 self._lost(flying, alone, answers, late)
                 for number in answers.keys() - known:
                     if arrived is not None:
                         arrived(number, answers[number])
         return [answers[number] for number in range(len(jobs))]
+
+    def _asked(
+        self, jobs: Sequence[Job | Repetition | Writing]
+    ) -> tuple[list[Job | Repetition | Writing | Building], dict[int, int], list[int]]:
+        """All that the worker is asked for: the jobs, and behind them what is compiled for several together; which of
+        that each job waits for; and the order."""
+        asked: list[Job | Repetition | Writing | Building] = list(jobs)
+        after: dict[int, int] = {}
+        order: list[int] = []
+        plain = [job for job in jobs if isinstance(job, Job)]
+        if len(plain) == len(jobs):
+            for group in built_together(plain, self._parallel):
+                after |= dict.fromkeys(group, len(asked))
+                order += [len(asked), *group]
+                asked.append(Building(tuple(plain[number] for number in group)))
+        return asked, after, [*order, *(number for number in range(len(jobs)) if number not in after)]
 
     def _lost(
         self, flying: dict[int, float], alone: deque[int], answers: dict[int, dict[str, Any]], late: bool

@@ -67,8 +67,10 @@ def start(settings: dict[str, Any]) -> dict[str, Any]:
     device = wp.get_device(device).alias
     if not settings["repeats"]:
         # Each child would read these anew.
-        from warplint.probe.worker import kernel_job, tape_job  # noqa: F401
+        from warplint.probe.worker import batch  # noqa: F401
+        from warplint.probe.worker.loading import watch_compiler
 
+        watch_compiler()
         headers(Path(settings["scratch"]), Path(settings["cache"]) / "headers" / wp.config.version)
     return {"ready": True, "device": device, "warp_version": wp.config.version}
 
@@ -121,11 +123,16 @@ def repeat(
 
 
 def perform(job: dict[str, Any], device: str, scratch: Path, seconds: float) -> dict[str, Any]:
-    """Runs one job to its verdict, or writes the script for a verdict."""
+    """Runs one job to its verdict, writes the script for a verdict, or compiles what several jobs will ask for."""
     from warplint.probe.worker.loading import admit
 
-    admit(job["plan"])
-    answer = _performed(job, device, scratch, seconds)
+    if "build" in job:
+        from warplint.probe.worker.batch import build
+
+        answer: dict[str, Any] = dict(build(job["build"], scratch, scratch.parent / "headers"))
+    else:
+        admit(job["plan"])
+        answer = _performed(job, device, scratch, seconds)
     own, children = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     total = own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
     return answer | {"spent": clock.SPENT | {"total": total}}

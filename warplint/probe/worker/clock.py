@@ -10,8 +10,9 @@ import resource
 import time
 from pathlib import Path
 
-#: How many modules this process built or loaded, and the seconds of the processor that it took.
-SPENT: dict[str, float] = {"modules": 0, "compiling": 0.0}
+#: How many modules this process built or loaded, how often the C++ compiler ran for that, and the seconds of the
+#: processor that all of it took.
+SPENT: dict[str, float] = {"modules": 0, "compilations": 0, "compiling": 0.0}
 
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 # The children of this process that run.
@@ -48,7 +49,7 @@ def ended(pid: int) -> None:
 def afresh() -> None:
     """In a new child: nothing was used yet, and the children of its parent are none of its own."""
     _running.clear()
-    SPENT.update(modules=0, compiling=0.0)
+    SPENT.update(modules=0, compilations=0, compiling=0.0)
 
 
 class Limit:

@@ -14,10 +14,12 @@ from typing import Any
 import warp as wp
 
 try:
+    from warp._src import build as build
     from warp._src import codegen as codegen
     from warp._src import context as context
     from warp._src import types as types
 except ImportError:  # Warp < 1.10 has them at the top
+    from warp import build as build  # type: ignore[attr-defined]
     from warp import codegen as codegen  # type: ignore[attr-defined]
     from warp import context as context  # type: ignore[attr-defined]
     from warp import types as types
@@ -27,6 +29,11 @@ def array_class(kind: Any, cls: Any) -> bool:
     """Whether the annotation (or array) ``kind`` is of the array class ``cls``."""
     match = getattr(types, "matches_array_class", None)
     return bool(match(kind, cls)) if match is not None else isinstance(kind, cls)
+
+
+def builder() -> Any:
+    """Where Warp keeps ``build_cpu``, which runs its C++ compiler."""
+    return build
 
 
 def flush_c() -> None:

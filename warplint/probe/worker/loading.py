@@ -16,7 +16,7 @@ from typing import Any
 import warp as wp
 
 from warplint.probe.worker.clock import SPENT
-from warplint.probe.worker.compat import building_once, types
+from warplint.probe.worker.compat import builder, building_once, types
 from warplint.probe.worker.handles import Unsupported
 from warplint.probe.worker.inputs import Choice, concrete
 from warplint.probe.worker.usage import Usage
@@ -59,6 +59,18 @@ def load_script(text: str, scratch: Path, suffix: str = "") -> ModuleType:
     except Exception as error:
         raise DoesNotCompile(f"Warp refuses the definitions: {first_line(error)}") from error
     return module
+
+
+def watch_compiler() -> None:
+    """Counts the runs of the C++ compiler in ``SPENT``."""
+    module = builder()
+    usual = module.build_cpu
+
+    def counted(*arguments: Any, **options: Any) -> None:
+        SPENT["compilations"] += 1
+        usual(*arguments, **options)
+
+    module.build_cpu = counted
 
 
 def compile_kernel(kernel: Any, device: str) -> None:

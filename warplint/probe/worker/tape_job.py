@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -54,11 +55,16 @@ class TapeJob:
     def load(self, release: bool = False) -> None:
         """Compiles the program's kernels, ``release``: without Warp's checks of indices. Raises DoesNotCompile."""
         wp.config.mode = "release" if release else "debug"
-        self.module = load_script(self.script, self.scratch, "_release" if release else "")
+        for kernel in self.kernels("_release" if release else ""):
+            compile_kernel(kernel, self.device)
+
+    def kernels(self, suffix: str = "") -> Iterator[Any]:
+        """The kernels of the program whose types are known, not compiled. Raises DoesNotCompile."""
+        self.module = load_script(self.script, self.scratch, suffix)
         for name in dict.fromkeys(op["kernel"] for op in self.plan["operations"] if op["op"] == "launch"):
             kernel = getattr(self.module, name)
             if not kernel.is_generic:
-                compile_kernel(kernel, self.device)
+                yield kernel
 
     def _decide(self) -> dict[str, Any]:
         wrong: list[dict[str, Any]] = []

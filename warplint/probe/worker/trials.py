@@ -6,6 +6,7 @@ import functools
 import json
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import ModuleType
@@ -72,16 +73,17 @@ class Trials:
 
     def choices(self, target: str) -> list[Choice]:
         """What ``Any`` may stand for; one entry where nothing is generic."""
-        module = self._module(self.script)
-        item = getattr(module, target)
-        args = item.adj.args if isinstance(item, wp.Kernel) else ()
-        generic = getattr(item, "is_generic", False) or (not args and bool(getattr(item, "user_templates", None)))
-        if not generic:
+        if not self._is_generic(target):
             return choices()[:1]
         if target not in self._choices:
             trial = getattr(self._module(self.script, "_types"), target)
             self._choices[target] = [*fitting(trial, double=self.check == "gradient"), *choices()]
         return self._choices[target]
+
+    def _is_generic(self, target: str) -> bool:
+        item = getattr(self._module(self.script), target)
+        args = item.adj.args if isinstance(item, wp.Kernel) else ()
+        return bool(getattr(item, "is_generic", False) or (not args and getattr(item, "user_templates", None)))
 
     def compiled(self, target: str, choice: Choice, release: bool = False) -> tuple[Any, Any]:
         """The kernel and its counting twin, compiled."""
@@ -89,13 +91,28 @@ class Trials:
         suffix = "_release" if release else ""
         kernel = self._kernel(self._module(self.script, suffix), target, choice, suffix)
         compile_kernel(kernel, self.device)
-        twin = None
-        if self.twin is not None and not release:
-            module = self._module(self.twin, "_twin")
-            twin = self._kernel(module, target, choice, "_twin")
-            forward_only(twin)
+        twin = None if release else self._counting(target, choice)
+        if twin is not None:
             compile_kernel(twin, "cpu")
         return kernel, twin
+
+    def first(self) -> Iterator[Any]:
+        """The kernels that will certainly be compiled; none where it takes more to know them."""
+        target = self.plan["targets"][0]
+        if not self._is_generic(target):
+            (choice,) = self.choices(target)
+            yield self._kernel(self._module(self.script), target, choice, "")
+            twin = self._counting(target, choice)
+            if twin is not None:
+                yield twin
+
+    def _counting(self, target: str, choice: Choice) -> Any:
+        """The counting twin of a target, None where there is none."""
+        if self.twin is None:
+            return None
+        twin = self._kernel(self._module(self.twin, "_twin"), target, choice, "_twin")
+        forward_only(twin)
+        return twin
 
     @property
     def module(self) -> ModuleType:
@@ -228,9 +245,7 @@ class Trials:
 
         return Scout(twin, usage, [self.marks[number] for number in accounts], ladder.manner, repeated)
 
-    def _look(
-        self, scout: Scout, accounts: dict[int, Account], ladder: Ladder, deadline: float, few: int
-    ) -> None:
+    def _look(self, scout: Scout, accounts: dict[int, Account], ladder: Ladder, deadline: float, few: int) -> None:
         """Looks for inputs that run what the open accounts still miss, and asks for them."""
         waiting = {number: account for number, account in accounts.items() if account.verdict is None}
         missing = {number: account.missing() for number, account in waiting.items()}
