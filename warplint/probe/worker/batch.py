@@ -1,10 +1,10 @@
 """Compiling the modules of many programs at once.
 
-Each run of Warp's C++ compiler begins by reading Warp's headers, which takes longer than all else about a small module.
-Here the sources that Warp generates for several modules become one translation unit, each in a namespace of its own, and
-what comes of it goes into Warp's kernel cache in place of what each alone would have become. Programs then find their
-modules there, as if another run had compiled them. Nothing rests on that: a program whose module is not there compiles
-it itself.
+Each run of Warp's C++ compiler begins by reading Warp's headers, which takes longer than all else about a small
+module. Here the sources that Warp generates for several modules become one translation unit, each in a namespace of its
+own, and what comes of it goes into Warp's kernel cache in place of what each alone would have become. Programs then
+find their modules there, as if another run had compiled them. Nothing rests on that: a program whose module is not
+there compiles it itself.
 
 The layout of the sources is that of ``codegen.py`` of Warp: definitions of macros, includes, then the code, whose
 kernels are ``extern "C"`` and named after a hash of what they are.
@@ -161,8 +161,8 @@ def _compiled(sources: Sequence[Source], stem: Path, headers: Path) -> Iterator[
 
 
 def _keep(binary: Path, place: Path, name: str, kept: Path) -> bool:
-    """Puts what was compiled into the folder that Warp made for a module, and that into the cache; whether that could
-    be done."""
+    """Puts what was compiled into the folder that Warp made for a module, and that into the cache; whether it is there
+    then."""
     target = kept / place.name
     try:
         (place / name).unlink()
@@ -171,8 +171,7 @@ def _keep(binary: Path, place: Path, name: str, kept: Path) -> bool:
         (kept / f"{place.name}_{os.getpid()}").rename(target)
     except OSError:  # another process was first, or there is no room
         shutil.rmtree(kept / f"{place.name}_{os.getpid()}", ignore_errors=True)
-        return False
-    return True
+    return target.exists()
 
 
 def _link(source: Path, target: Path) -> None:
