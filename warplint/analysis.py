@@ -16,6 +16,7 @@ from warplint.ir.found import FileAnalysis, Inputs
 from warplint.processes import Workers
 from warplint.reach import reaching
 from warplint.records import dataclass
+from warplint.source.visible import name_of
 
 if TYPE_CHECKING:
     from warplint.changes import Node
@@ -246,16 +247,17 @@ def _loaded(
     """Load every file; what comes back holds only what is wrong with them."""
     if jobs > 1:
         with Workers(project, jobs) as workers:
-            outlines = workers.each(outline_of, [path for path in files if path not in contents], _size)
+            names = frozenset(map(name_of, files))
+            outlines = workers.each(outline_of, [path for path in files if path not in contents], _size, names)
         for outline in outlines:
             if outline is not None:  # else a process died; this one finds out why
-                project.adopt(outline)
+                project.adopt(outline, names)
     return {path: _load(project, path, contents.get(path)) for path in files}
 
 
-def outline_of(project: Project, path: Path) -> Outline:
+def outline_of(project: Project, path: Path, names: frozenset[str]) -> Outline:
     """See ``Project.outline``."""
-    return project.outline(path)
+    return project.outline(path, names)
 
 
 def _size(path: Path) -> int:

@@ -32,10 +32,15 @@ Reader: TypeAlias = "Callable[[str, int], tuple[ir.Stmt, ...]]"
 @dataclass(frozen=True, slots=True)
 class Outline:
     """What loading a file takes the time for, in a form that is quickly sent to another process: text, fields of the
-    regions and names called; or what is wrong with the file; or None where only reading it told its regions."""
+    regions, names called and names of files; or what is wrong with the file; or None where only reading it told its
+    regions."""
 
     path: Path
-    contents: tuple[str, list[tuple[RegionKind, tuple[str, ...], int, int, int, int]], frozenset[str]] | Problem | None
+    contents: (
+        tuple[str, list[tuple[RegionKind, tuple[str, ...], int, int, int, int]], frozenset[str], frozenset[str]]
+        | Problem
+        | None
+    )
 
 
 class Files:
@@ -225,24 +230,26 @@ class Files:
             return False
         return True
 
-    def outline(self, path: Path) -> Outline:
-        """The outline of the file at ``path``, for another project to ``adopt``."""
+    def outline(self, path: Path, names: frozenset[str]) -> Outline:
+        """The outline of the file at ``path``, for another project to ``adopt``; ``names`` are those of all files."""
         loaded = self.load(path)
         if isinstance(loaded, Problem):
             return Outline(path, loaded)
         if not loaded.unread:
             return Outline(path, None)
-        return Outline(path, (loaded.text, [region.fields() for region in loaded.regions], loaded.called))
+        regions = [region.fields() for region in loaded.regions]
+        return Outline(path, (loaded.text, regions, loaded.called, loaded.words() & names))
 
-    def adopt(self, outline: Outline) -> None:
-        """Take over what another process learned about a file, instead of loading it."""
+    def adopt(self, outline: Outline, names: frozenset[str]) -> None:
+        """Take over what another process learned about a file, instead of loading it; ``names`` as in ``outline``."""
         path, contents = outline.path, outline.contents
         if isinstance(contents, Problem):
             self._put(path, contents)
         elif contents is not None:
-            text, regions, called = contents
+            text, regions, called, found = contents
             module = self._made(path, self._module_name(path), text, tuple(Region(*fields) for fields in regions))
             module.called = called
+            module.files_named = names, found
             self._put(path, module)
 
     def module(self, path: Path) -> Module | None:

@@ -26,6 +26,7 @@ Scope: TypeAlias = "tuple[ir.FunctionDef | ir.ClassDef, ...]"
 _GLOBAL = re.compile(r"(?:[^\n]*?[;:])??[ \t\f]*global[ \t]+(?P<names>\w+(?:[ \t]*,[ \t]*\w+)*)")
 
 _WORD = re.compile(r"\w+")
+_NAME = re.compile(r"[^\W\d]\w*")
 _LONGEST_NAME = 200
 
 # Pieces of knowledge about texts that are kept, for each region.
@@ -96,6 +97,8 @@ class Module:
         self._bound: dict[str, tuple[Binder, ...]] = {}
         #: What analyses keep for as long as the module lives, by their own keys.
         self.kept: dict[object, object] = {}
+        #: Names that were looked for, and those of them that are among its words, where another process looked.
+        self.files_named: tuple[frozenset[str], frozenset[str]] | None = None
         #: Whether every region that was asked for could be read.
         self.complete = True
         self._read: dict[int, tuple[ir.Stmt, ...]] = {} if statements is None else statements
@@ -226,6 +229,10 @@ class Module:
         # Backwards, so that each word is where its match starts.
         ends = {part[: -_LONGEST_NAME - 1 : -1] for part in self.text.split("(")}
         return frozenset([match[0][::-1] for match in map(_WORD.match, ends) if match])
+
+    def words(self) -> frozenset[str]:
+        """The words of the text, strings and comments included."""
+        return frozenset(_NAME.findall(self.text))
 
     def regions_that_call(self, name: str) -> list[tuple[Region, list[int]]]:
         """The regions whose text contains ``name`` directly before a bracket, but for a definition of that name, and

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 
 from warplint.source.modules import Module
 
-_WORD = re.compile(r"[^\W\d]\w*")
+
+def name_of(path: Path) -> str:
+    """What code that imports the file at ``path`` calls it, or the package that it is."""
+    return path.parent.name if path.stem == "__init__" else path.stem
 
 
 class Visible:
@@ -20,18 +23,28 @@ class Visible:
         self._places = {module.path: place for place, module in enumerate(self.modules)}
         named: dict[str, int] = {}
         for place, path in enumerate(self._places):
-            name = path.parent.name if path.stem == "__init__" else path.stem
+            name = name_of(path)
             named[name] = named.get(name, 0) | 1 << place
         # The modules that each one may import, as bits.
         self._beside: list[int] = []
         self._from = [0] * len(self.modules)
-        # The numbers of the modules that have a word in them.
-        self._with: dict[str, list[int]] = {}
+        names = frozenset(named)
+        known: dict[int, bool] = {}
+        for module in self.modules:
+            asked, found = module.files_named or (frozenset(), frozenset())
+            if id(asked) not in known:
+                known[id(asked)] = names <= asked
+            words = found if known[id(asked)] else module.words()
+            self._beside.append(self._imported(module, names & words, named))
+
+    @cached_property
+    def _with(self) -> Mapping[str, list[int]]:
+        """The numbers of the modules that have a word in them."""
+        found: dict[str, list[int]] = {}
         for place, module in enumerate(self.modules):
-            words = set(_WORD.findall(module.text))
-            self._beside.append(self._imported(module, named.keys() & words, named))
-            for word in words:
-                self._with.setdefault(word, []).append(place)
+            for word in module.words():
+                found.setdefault(word, []).append(place)
+        return found
 
     def _imported(self, module: Module, words: Iterable[str], named: Mapping[str, int]) -> int:
         found = 0
