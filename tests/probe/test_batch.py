@@ -50,6 +50,8 @@ def scaled(x: wp.array(dtype=float)):
     i = wp.tid()
     x[i] = bent(x[i])
 """
+#: Kernels of this module have no adjoint.
+FORWARD = "import warp as wp\n\nwp.config.enable_backward = False\n"
 SHALLOW = STEEP.replace("x * x * x", "wp.log(x)").replace("    x: wp.array", "    n: int\n    x: wp.array")
 
 
@@ -116,6 +118,18 @@ def test_what_the_compiler_refuses_holds_up_no_others(tmp_path: Path, monkeypatc
     assert verdicts == ["inconclusive", "refuted", "refuted", "confirmed"]
     # the kernel and the twin of the one that is refused
     assert sum(one["found"] - one["built"] for one in built) == 2
+
+
+def test_what_one_program_sets_is_not_set_for_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "forward.py").write_text(STEEP.replace("import warp as wp", FORWARD))
+    (tmp_path / "steep.py").write_text(STEEP)
+    found = [
+        *kernels(tmp_path / "forward.py", "scaled", "moved"),
+        *kernels(tmp_path / "steep.py", "same", "scaled", "moved"),
+    ]
+    verdicts, _, own = decided(found, tmp_path / "cache", monkeypatch)
+    assert verdicts == ["inconclusive", "inconclusive", "refuted", "confirmed", "refuted"]
+    assert own == 0
 
 
 def test_what_is_compiled_is_not_compiled_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,7 +71,7 @@ def build(jobs: Sequence[Mapping[str, Any]], scratch: Path, headers: Path) -> di
     try:
         with collecting() as sources:
             for job in jobs:
-                with contextlib.suppress(DoesNotCompile, Unsupported):
+                with _configured(), contextlib.suppress(DoesNotCompile, Unsupported):
                     _ask(job, scratch)
     finally:
         wp.config.kernel_cache_dir = str(kept)
@@ -93,6 +93,16 @@ def _ask(job: Mapping[str, Any], scratch: Path) -> None:
     for kernel in kernels:
         with contextlib.suppress(DoesNotCompile):  # there is nothing to load yet
             compile_kernel(kernel, "cpu")
+
+
+@contextlib.contextmanager
+def _configured() -> Iterator[None]:
+    """What is set of ``warp.config`` within it holds no longer than that: scripts carry over what their modules set."""
+    before = dict(vars(wp.config))
+    try:
+        yield
+    finally:
+        vars(wp.config).update(before)
 
 
 @contextlib.contextmanager
