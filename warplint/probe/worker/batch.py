@@ -38,13 +38,11 @@ _ENTRY = re.compile(r"\b\w+_cpu_kernel_(?:forward|backward)\b")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What Warp would have compiled: the C++ text, the further arguments of the compiler, and the name of the file that
-    was to become of it."""
+    """What Warp would have compiled: the C++ text, and the further arguments of the compiler."""
 
     text: str
     arguments: tuple[Any, ...]
     options: Mapping[str, Any]
-    name: str
 
     @property
     def head(self) -> str:
@@ -75,12 +73,14 @@ def build(jobs: Sequence[Mapping[str, Any]], scratch: Path, headers: Path) -> di
                     _ask(job, scratch)
     finally:
         wp.config.kernel_cache_dir = str(kept)
-    places = {path.name: path.parent for path in own.rglob("*.o")}
-    wanted = {source.name: source for source in sources if not (kept / places[source.name].name).exists()}
+    # Warp moves what it compiled, and does not name it in the same way in every version.
+    stands_for = {path: sources[int(path.read_bytes())] for path in own.rglob("*.o")}
+    places = {id(source): path for path, source in stands_for.items() if not (kept / path.parent.name).exists()}
+    wanted = [source for source in sources if id(source) in places]
     built = 0
-    for number, group in enumerate(grouped(list(wanted.values()))):
+    for number, group in enumerate(grouped(wanted)):
         for source, binary in _compiled(group, own / f"unit-{number}", headers):
-            built += _keep(binary, places[source.name], source.name, kept)
+            built += _keep(binary, places[id(source)], kept)
     return {"found": len(wanted), "built": built}
 
 
@@ -107,14 +107,14 @@ def _configured() -> Iterator[None]:
 
 @contextlib.contextmanager
 def collecting() -> Iterator[list[Source]]:
-    """Within it, Warp compiles nothing: what it would have compiled is noted, and an empty file left in its place."""
+    """Within it, Warp compiles nothing: what it would have compiled is noted, and its number left in its place."""
     found: list[Source] = []
     module = builder()
     usual = module.build_cpu
 
     def noted(binary: str, text: str, *arguments: Any, **options: Any) -> None:
-        found.append(Source(Path(text).read_text(encoding="utf-8"), arguments, options, Path(binary).name))
-        Path(binary).write_bytes(b"")
+        Path(binary).write_text(str(len(found)))
+        found.append(Source(Path(text).read_text(encoding="utf-8"), arguments, options))
 
     module.build_cpu = noted
     try:
@@ -170,17 +170,18 @@ def _compiled(sources: Sequence[Source], stem: Path, headers: Path) -> Iterator[
         yield from _compiled(some, stem.with_name(f"{stem.name}-{number}"), headers)
 
 
-def _keep(binary: Path, place: Path, name: str, kept: Path) -> bool:
-    """Puts what was compiled into the folder that Warp made for a module, and that into the cache; whether it is there
-    then."""
-    target = kept / place.name
+def _keep(binary: Path, place: Path, kept: Path) -> bool:
+    """Puts what was compiled into its ``place`` in the folder that Warp made for a module, and that into the cache;
+    whether it is there then."""
+    target = kept / place.parent.name
+    part = kept / f"{target.name}_{os.getpid()}"
     try:
-        (place / name).unlink()
-        _link(binary, place / name)
-        shutil.move(str(place), str(kept / f"{place.name}_{os.getpid()}"))
-        (kept / f"{place.name}_{os.getpid()}").rename(target)
+        place.unlink()
+        _link(binary, place)
+        shutil.move(str(place.parent), str(part))
+        part.rename(target)
     except OSError:  # another process was first, or there is no room
-        shutil.rmtree(kept / f"{place.name}_{os.getpid()}", ignore_errors=True)
+        shutil.rmtree(part, ignore_errors=True)
     return target.exists()
 
 
