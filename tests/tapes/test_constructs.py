@@ -359,6 +359,41 @@ def held(k, q):
         return q
     return new()""",
     ),
+    "records that a generator yields": (
+        """m = Model()
+a, b = m.u, getattr(m.state(Kind.STATE), "u", m.u)""",
+        """m = Model()
+a, b = m.v, m.state(Kind.STATE).v""",
+        """class Kind(enum.IntEnum):
+    MODEL = 0
+    STATE = 1
+@dataclasses.dataclass(frozen=True)
+class Spec:
+    kind: Kind = None
+    row_width: int = 1
+    def __post_init__(self):
+        if self.row_width < 1:
+            raise ValueError(self.row_width)
+class State:
+    pass
+class Model:
+    specs = {**{f"w{n}": Spec() for n in range(40)}, "v": Spec(Kind.STATE), "u": Spec(Kind.MODEL)}
+    def __init__(self):
+        for name in self.specs:
+            setattr(self, name, new())
+    def each(self):
+        for name in dict.fromkeys(self.specs):
+            spec = self.specs.get(name)
+            if spec is not None:
+                yield name, spec
+    def state(self, kind):
+        made = State()
+        for name, spec in self.each():
+            if (Kind.MODEL if spec.kind is None else spec.kind) != kind:
+                continue
+            setattr(made, name, wp.clone(getattr(self, name)))
+        return made""",
+    ),
     "enum member by another name": (
         """q = new()
 a, b = q, (q if K.A == K.C else new())""",
