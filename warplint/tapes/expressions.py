@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Location
@@ -393,10 +393,9 @@ def _entry(key: ir.Expr | None, value: ir.Expr, path: Path) -> Code:
     """The value of an entry of a dict that is written out: a setting may be a count."""
     inner = make(value, path)
     name, number = (part.value if isinstance(part, ir.Constant) else None for part in (key, value))
-    if not isinstance(name, str) or number.__class__ is not int:
+    if not isinstance(name, str) or not isinstance(number, int) or isinstance(number, bool):
         return inner
-    known = cast(int, number)
-    return lambda machine, frame: shrink.count(machine, frame.module, name, known)
+    return lambda machine, frame: shrink.count(machine, frame.module, name, number)
 
 
 def _starred(node: ir.Starred, path: Path) -> Code:

@@ -1,7 +1,9 @@
 """Smaller numbers: a program that is too long to run is run with fewer steps.
 
 The numbers of frames, steps, windows and rounds are parameters of host code: a program with fewer of them is the same
-program. Their order is kept, and a number that was a multiple of another by far stays one.
+program. Their order is kept, and a number that was a multiple of another by far stays one. A count gets smaller where
+it is written out: in an assignment, as a default, a field, an entry of a dict, an argument, an option of the command
+line.
 """
 
 from __future__ import annotations
@@ -72,8 +74,8 @@ def assigned(machine: Machine, module: Module, target: ir.Expr, node: ir.Expr, v
 
 
 def count(machine: Machine, module: Module, name: str, value: int) -> int:
-    """What ``name`` gets (a variable, a parameter, a field, a key, an option of the command line) where ``module`` writes
-    out ``value`` for it."""
+    """What ``name`` gets (a variable, parameter, field, key, or option of the command line) where ``module`` writes out
+    ``value`` for it."""
     if value <= 3 or (machine.counts and not machine.shrunk) or name not in counts(module):
         return value
     machine.counts = True
