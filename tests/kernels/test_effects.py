@@ -160,3 +160,19 @@ def test_backward_off_and_plain_functions(project: Project) -> None:
     found = summary(project, "forward")
     assert found is not None and found.backward is False
     assert summary(project, "plain") is None
+
+
+def test_what_a_product_of_tiles_makes_flows_from_both(project: Project) -> None:
+    source = """
+import warp as wp
+
+@wp.kernel
+def layer(x: wp.array2d(dtype=float), w: wp.array2d(dtype=float), y: wp.array2d(dtype=float)):
+    i = wp.tid()
+    product = wp.tile_matmul(wp.tile_load(w, shape=(8, 8), offset=(i * 8, 0)), wp.tile_load(x, shape=(8, 1)))
+    wp.tile_store(y, wp.tile_map(wp.tanh, product), offset=(i * 8, 0))
+"""
+    module = module_of(project, source)
+    found = kernels.effects(project, next(found for found in module.functions() if found.node.name == "layer"))
+    assert found is not None
+    assert set(found.flows) == {(("x",), ("y",)), (("w",), ("y",))}

@@ -344,6 +344,193 @@ a, b = d[K.A], d[K.B]""",
     A = 1
     B = 2""",
     ),
+    "enum member that is compared": (
+        """q = new()
+a, b = q, held(K.A, q)""",
+        """q = new()
+a, b = q, held(K.B, q)""",
+        """class K(enum.IntEnum):
+    A = 0
+    B = 1
+def held(k, q):
+    for kind in [K.A]:
+        if kind != k:
+            continue
+        return q
+    return new()""",
+    ),
+    "records that a generator yields": (
+        """m = Model()
+s = m.state(Kind.STATE)
+a, b = (m.u, s.get("u", m.u)) if "v" in s else (new(), new())""",
+        """m = Model()
+s = m.state(Kind.STATE)
+a, b = (m.u, m.u) if "u" in s else (m.v, s.get("v", m.v))""",
+        """class Kind(enum.IntEnum):
+    MODEL = 0
+    STATE = 1
+@dataclasses.dataclass(frozen=True)
+class Spec:
+    kind: Kind = None
+    row_width: int = 1
+    def __post_init__(self):
+        if self.row_width < 1:
+            raise ValueError(self.row_width)
+class Model:
+    specs = {**{f"w{n}": Spec() for n in range(40)}, "v": Spec(Kind.STATE), "u": Spec(Kind.MODEL)}
+    def __init__(self):
+        for name in self.specs:
+            setattr(self, name, new())
+    def each(self):
+        for name in dict.fromkeys(self.specs):
+            spec = self.specs.get(name)
+            if spec is not None:
+                yield name, spec
+    def state(self, kind):
+        made = {}
+        for name, spec in self.each():
+            if (Kind.MODEL if spec.kind is None else spec.kind) != kind:
+                continue
+            made[name] = wp.clone(getattr(self, name))
+        return made""",
+    ),
+    "enum member by another name": (
+        """q = new()
+a, b = q, (q if K.A == K.C else new())""",
+        """q = new()
+a, b = q, (q if K.A == K.B else new())""",
+        """class K(enum.Enum):
+    A = 1.5
+    B = 2.5
+    C = 1.5""",
+    ),
+    "enum member that is numbered": (
+        """q = new()
+a, b = q, (new() if K.A == K.B else q)""",
+        """q = new()
+a, b = q, (q if K.A == K.B else new())""",
+        """class K(enum.Enum):
+    A = enum.auto()
+    B = enum.auto()""",
+    ),
+    "enum member among others": (
+        """q = new()
+a, b = q, (new() if K.A in (K.B, K.C) else q)""",
+        """q = new()
+a, b = q, (q if K.A in (K.B, K.C) else new())""",
+        """class K(enum.Enum):
+    A = 1
+    B = 2
+    C = 3""",
+    ),
+    "enum members in order": (
+        """q = new()
+a, b = q, (q if K.A < K.B else new())""",
+        """q = new()
+a, b = q, (q if K.A > K.B else new())""",
+        """class K(enum.IntEnum):
+    A = 1
+    B = 2""",
+    ),
+    "enum member of another class": (
+        """q = new()
+a, b = q, (new() if K.A == M.A else q)""",
+        """q = new()
+a, b = q, (q if K.A == M.A else new())""",
+        """class K(enum.Enum):
+    A = 1
+class M(enum.Enum):
+    A = 1""",
+    ),
+    "enum number of another class": (
+        """q = new()
+a, b = q, (q if K.A == M.A else new())""",
+        """q = new()
+a, b = q, (new() if K.A == M.A else q)""",
+        """class K(enum.IntEnum):
+    A = 1
+class M(enum.IntEnum):
+    A = 1""",
+    ),
+    "enum member and its number": (
+        """q = new()
+a, b = q, (new() if K.A == 1 or M.A != 1 else q)""",
+        """q = new()
+a, b = q, (q if K.A == 1 or M.A != 1 else new())""",
+        """class K(enum.Enum):
+    A = 1
+class M(enum.IntEnum):
+    A = 1""",
+    ),
+    "enum member in a dict": (
+        """q = new()
+a, b = q, (q if K.A in {K.A: 0} and M.A in {1: 0} else new())""",
+        """q = new()
+a, b = q, (q if K.A in {1: 0} or K.B in {K.A: 0} else new())""",
+        """class K(enum.Enum):
+    A = 1
+    B = 2
+class M(enum.IntEnum):
+    A = 1""",
+    ),
+    "enum member matched": (
+        """q = new()
+a, b = q, pick(K.B, q)""",
+        """q = new()
+a, b = q, pick(K.A, q)""",
+        """class K(enum.Enum):
+    A = 1
+    B = 2
+def pick(k, q):
+    match k:
+        case K.A:
+            return new()
+        case K.B:
+            return q""",
+    ),
+    "objects that are compared": (
+        """q = new()
+s, t = Box(), Box()
+a, b = q, (new() if s == t else q)""",
+        """q = new()
+s, t = Box(), Box()
+a, b = q, (new() if s == s else q)""",
+        """class Box:
+    pass""",
+    ),
+    "objects with their own equality": (
+        """q = new()
+a, b = q, (q if Box(1) == Box(1) else new())""",
+        """q = new()
+a, b = q, (q if Box(1) == Box(2) else new())""",
+        """class Box:
+    def __init__(self, n):
+        self.n = n
+    def __eq__(self, other):
+        return self.n == other.n""",
+    ),
+    "records of two classes": (
+        """q = new()
+a, b = q, (new() if Box(1) == Bin(1) else q)""",
+        """q = new()
+a, b = q, (q if Box(1) == Bin(1) else new())""",
+        """@dataclasses.dataclass
+class Box:
+    n: int
+@dataclasses.dataclass
+class Bin:
+    n: int""",
+    ),
+    "records that are compared": (
+        """q = new()
+a, b = q, (q if Box(1, 2) == Box(1, 3) else new())""",
+        """q = new()
+a, b = q, (q if Box(1, 2) == Box(2, 2) else new())""",
+        """@dataclasses.dataclass(frozen=True)
+class Box:
+    n: int
+    m: int = dataclasses.field(default=0, compare=False)""",
+    ),
     "new magic": (
         """a, b = Box().v, Box().v""",
         """a, b = Box().v, new()""",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -111,6 +112,54 @@ for batch in range(4):
     print(x.grad.numpy())
 """
     )
+
+
+#: Loops of which only every fourth round has a sweep.
+EVERY_FOURTH = {
+    "a condition": """
+        for k in range(40):
+            if k % 4 == 1:
+                sweep()
+    """,
+    "a jump": """
+        for k in range(40):
+            if k % 4 != 1:
+                continue
+            sweep()
+    """,
+    "a generator": """
+        def due(rounds):
+            for k in range(rounds):
+                if k % 4 == 1:
+                    yield k
+
+        for k in due(40):
+            sweep()
+    """,
+    "while": """
+        k = 0
+        while k < 40:
+            k += 1
+            if k % 4 == 1:
+                sweep()
+    """,
+}
+
+
+@pytest.mark.parametrize("zeroed", [False, True], ids=["wrong", "right"])
+@pytest.mark.parametrize("loop", EVERY_FOURTH)
+def test_rounds_without_a_sweep_among_others(run: Run, loop: str, zeroed: bool) -> None:
+    """A loop is not left before three of its rounds had a sweep: only two of them show that a gradient adds up."""
+    run(f"""{ROUND}
+def sweep():
+    inner, cost = record()
+    inner.backward(cost){"" if zeroed else "  # expect: WP402"}
+    optimizer.step([x.grad])
+    {"inner.zero()" if zeroed else "pass"}
+
+import warp.optim
+optimizer = warp.optim.SGD([x], lr=0.1)
+{textwrap.dedent(EVERY_FOURTH[loop])}""")
 
 
 def test_fresh_parameter_in_every_round(run: Run) -> None:

@@ -344,7 +344,9 @@ def _overloads(name: str, count: int) -> list[Any]:
 
 def _result_token(name: str, arguments: tuple[Type, ...]) -> str:
     entry = _table().get(name)
-    for tokens, token in entry["overloads"] if entry else ():
+    # An overload for as many tiles comes first: without a tile to add to, ``tile_matmul`` makes one.
+    tiles = sum(argument.kind == "tile" for argument in arguments)
+    for tokens, token in sorted(entry["overloads"], key=lambda pair: pair[0].count("tile") != tiles) if entry else ():
         if len(tokens) >= len(arguments) and isinstance(token, str):
             return str(token)
     return "?"

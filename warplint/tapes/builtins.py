@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from warplint.ir.spans import Location
-from warplint.tapes import functional, hostdata, iteration, members, operators, sequences
+from warplint.tapes import equality, functional, hostdata, iteration, members, operators, sequences
 from warplint.tapes.questions import ROUNDS, derived
 from warplint.tapes.values import (
     ArrayValue,
@@ -181,7 +181,7 @@ def _len(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], 
 
 
 def _int(machine: Machine, args: tuple[Value, ...], keywords: dict[str, Value], site: Location) -> Value:
-    value = operators.plain_of(args[0]) if args else 0
+    value = equality.plain_of(args[0]) if args else 0
     if isinstance(value, (int, float)):
         return int(value) if math.isfinite(value) else Unknown("int")
     if isinstance(value, str) and len(args) == 1:

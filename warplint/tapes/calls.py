@@ -22,6 +22,7 @@ from warplint.tapes import (
     members,
     model,
     optimizers,
+    shrink,
     tapes,
 )
 from warplint.tapes.escaping import escape
@@ -301,7 +302,10 @@ def bind(machine: Machine, function: FunctionValue, args: tuple[Value, ...], key
     for parameter in node.parameters:
         name, kind = parameter.name, parameter.kind
         if kind == "positional" and taken < len(args):
-            names[name] = named(args[taken], name)
+            value = args[taken]
+            if value.__class__ is int:
+                value = shrink.passed(machine, definition.module, name, value, (taken, len(args)))
+            names[name] = named(value, name)
             taken += 1
         elif kind == "*":
             names[name] = Unknown(name) if spread is not None else args[taken:]
@@ -309,7 +313,10 @@ def bind(machine: Machine, function: FunctionValue, args: tuple[Value, ...], key
         elif kind == "**":
             names[name] = DictValue(given.copy(), open=more is not None)
         elif name in given:
-            names[name] = named(given.pop(name), name)
+            value = given.pop(name)
+            if value.__class__ is int:
+                value = shrink.passed(machine, definition.module, name, value)
+            names[name] = named(value, name)
         elif parameter.default is not None and more is None:
             names[name] = _default(machine, function, parameter)
         else:
@@ -331,7 +338,10 @@ def _default(machine: Machine, function: FunctionValue, parameter: ir.Parameter)
     if parameter.name not in function.defaults:
         assert parameter.default is not None
         frame = function.closure or machine.globals(function.definition.module)
-        function.defaults[parameter.name] = machine.evaluate(parameter.default, frame)
+        value = machine.evaluate(parameter.default, frame)
+        if value.__class__ is int and isinstance(parameter.default, ir.Constant):
+            value = shrink.count(machine, function.definition.module, parameter.name, value)
+        function.defaults[parameter.name] = value
     return function.defaults[parameter.name]
 
 

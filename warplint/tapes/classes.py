@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Location
 from warplint.source.project import Definition
-from warplint.tapes import calls, inheriting, members
+from warplint.tapes import calls, inheriting, members, shrink
 from warplint.tapes.escaping import escape
 from warplint.tapes.frames import Frame
 from warplint.tapes.values import (
@@ -226,19 +226,27 @@ def fields_of(cls: ClassValue) -> list[str]:
 def _fill_fields(
     machine: Machine, instance: Instance, args: tuple[Value, ...], keywords: dict[str, Value], site: Location
 ) -> None:
-    positional = list(args)
+    module = instance.cls.definition.module
     frame = members.class_frame(machine, instance.cls)
-    for field in _fields(instance.cls):
+    for place, field in enumerate(_fields(instance.cls)):
         assert isinstance(field.target, ir.Name)
         name = field.target.id
-        if positional:
-            instance.attributes[name] = calls.named(positional.pop(0), name)
+        value: Value
+        if place < len(args):
+            value = args[place]
+            if value.__class__ is int:
+                value = shrink.passed(machine, module, name, value, (place, len(args)))
         elif name in keywords:
-            instance.attributes[name] = calls.named(keywords[name], name)
+            value = keywords[name]
+            if value.__class__ is int:
+                value = shrink.passed(machine, module, name, value)
         elif field.value is not None:
-            instance.attributes[name] = calls.named(_field_default(machine, field.value, frame, site), name)
+            value = _field_default(machine, field.value, frame, site)
+            if value.__class__ is int and isinstance(field.value, ir.Constant):
+                value = shrink.count(machine, module, name, value)
         else:
-            instance.attributes[name] = Unknown(name)
+            value = Unknown(name)
+        instance.attributes[name] = calls.named(value, name)
     found = members.class_member(machine, instance.cls, "__post_init__")
     if found is not None and isinstance(found[1], FunctionValue):
         calls.call_function(machine, found[1], (instance,), {}, site, bound=True)

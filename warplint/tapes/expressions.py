@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Location
 from warplint.source.project import canonical
-from warplint.tapes import calls, generators, hostdata, members, operators, sequences, texts
+from warplint.tapes import calls, generators, hostdata, members, operators, sequences, shrink, texts
 from warplint.tapes.code import Code, Makers
 from warplint.tapes.frames import Frame
 from warplint.tapes.questions import derived
@@ -363,7 +363,7 @@ def _list(node: ir.List | ir.Set, path: Path) -> Code:
 
 def _dict(node: ir.Dict, path: Path) -> Code:
     entries = [
-        (None if key is None else make(key, path), make(value, path))
+        (None if key is None else make(key, path), _entry(key, value, path))
         for key, value in zip(node.keys, node.values, strict=True)
     ]
 
@@ -387,6 +387,15 @@ def _dict(node: ir.Dict, path: Path) -> Code:
         return result
 
     return run
+
+
+def _entry(key: ir.Expr | None, value: ir.Expr, path: Path) -> Code:
+    """The value of an entry of a dict that is written out: a setting may be a count."""
+    inner = make(value, path)
+    name, number = (part.value if isinstance(part, ir.Constant) else None for part in (key, value))
+    if not isinstance(name, str) or not isinstance(number, int) or isinstance(number, bool):
+        return inner
+    return lambda machine, frame: shrink.count(machine, frame.module, name, number)
 
 
 def _starred(node: ir.Starred, path: Path) -> Code:

@@ -8,7 +8,7 @@ from warplint.ir import syntax as ir
 from warplint.ir.spans import Location
 from warplint.source.bindings import Binder, binders
 from warplint.source.project import Definition
-from warplint.tapes import arrays, hostdata
+from warplint.tapes import arrays, hostdata, shrink
 from warplint.tapes.frames import Frame
 from warplint.tapes.memo import Memo
 from warplint.tapes.questions import derived
@@ -155,6 +155,8 @@ def class_member(machine: Machine, cls: ClassValue, name: str) -> tuple[ClassVal
                 if used != name and used in _bound_in(definition.node):
                     class_member(machine, ancestor, used)
             value = machine.evaluate(node.value, class_frame(machine, ancestor))
+            if value.__class__ is int and isinstance(node.value, ir.Constant) and ancestor.kind != "enum":
+                value = shrink.count(machine, definition.module, name, value)
         else:
             value = Unknown(name)
         if ancestor.kind == "enum" and not isinstance(value, (FunctionValue, ClassValue)):

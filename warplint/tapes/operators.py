@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 import operator as python
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from warplint.ir.spans import Location
-from warplint.tapes import texts
+from warplint.tapes import equality, texts
 from warplint.tapes.questions import derived
 from warplint.tapes.values import (
     ArrayValue,
     BoundMethod,
     DictValue,
-    ExternalValue,
     FunctionValue,
     Instance,
     ListValue,
@@ -66,18 +65,10 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 _MAX_REPEAT = 4096
 
 
-def plain_of(value: Value) -> Value:
-    """The number or text behind a member of an enumeration; anything else as it is."""
-    if isinstance(value, Instance) and value.cls.kind == "enum":
-        inner = value.attributes.get("value")
-        return inner if is_plain(inner) and inner is not None else value
-    return value
-
-
 def binary(machine: Machine, operator: str, left: Value, right: Value) -> Value:
     """``left operator right``; unknown where it cannot be computed."""
     if left.__class__ is Instance or right.__class__ is Instance:
-        left, right = plain_of(left), plain_of(right)
+        left, right = equality.plain_of(left), equality.plain_of(right)
     if isinstance(left, (int, float)) and isinstance(right, (int, float)):
         return _compute(operator, left, right)
     if isinstance(left, str) and (isinstance(right, str) or operator == "%"):
@@ -214,19 +205,20 @@ def unary(operator: str, value: Value) -> Value:
 
 def compare(machine: Machine, operator: str, left: Value, right: Value) -> Value:
     """``left operator right`` for one comparison."""
-    if (left.__class__ is Instance) != (right.__class__ is Instance):
-        left, right = plain_of(left), plain_of(right)
     if operator in ("is", "is not", "==", "!="):
-        same = _same(left, right, identity=operator.startswith("is"))
-        if same is not None:
-            return same if operator in ("is", "==") else not same
+        equal = equality.same(machine, left, right, identity=operator.startswith("is"))
+        if equal is not None:
+            return equal if operator in ("is", "==") else not equal
         unknown, other = (left, right) if isinstance(left, Unknown) else (right, left)
         if not isinstance(unknown, Unknown):
             return Unknown(operator)
+        if isinstance(other, Instance) and equality.stands_for_value(other):
+            other = equality.plain_of(other)
         question = derived("==", unknown, other)
         return question if operator in ("is", "==") else derived("not", question)
     if operator in ("in", "not in"):
         return contains(machine, operator, left, right)
+    left, right = equality.plain_of(left), equality.plain_of(right)
     if is_plain(left) and is_plain(right):
         try:
             return _COMPARE[operator](left, right)
@@ -235,36 +227,6 @@ def compare(machine: Machine, operator: str, left: Value, right: Value) -> Value
     if isinstance(left, Unknown) or isinstance(right, Unknown):
         return derived(operator, left, right)
     return Unknown(operator)
-
-
-def _same(left: Value, right: Value, *, identity: bool) -> bool | None:
-    if isinstance(left, Unknown) or isinstance(right, Unknown):
-        computed = left if right is None else right if left is None else None
-        if isinstance(computed, Unknown) and _is_data(computed):
-            return False
-        return True if left is right else None
-    if is_plain(left) and is_plain(right):
-        if identity and (isinstance(left, bool) != isinstance(right, bool)):
-            return False
-        return bool(left == right)
-    if isinstance(left, ExternalValue) and isinstance(right, ExternalValue):
-        return left.name == right.name
-    if left is None or right is None:
-        return False  # the other is an object
-    if left is right:
-        return True
-    return False if identity else None
-
-
-def _is_data(value: Unknown) -> bool:
-    """Whether an unknown value is a number or data that arithmetic or numpy made of what arrays hold."""
-    if "contents" in value.children:
-        return True
-    if value.origin is None or not value.sources:
-        return False
-    head = value.origin[0]
-    kind = head[0] if isinstance(head, tuple) else head
-    return kind == "result" or (isinstance(kind, str) and (kind in _METHODS or kind.startswith("unary ")))
 
 
 def contains(machine: Machine, operator: str, left: Value, right: Value) -> Value:
@@ -277,8 +239,10 @@ def contains(machine: Machine, operator: str, left: Value, right: Value) -> Valu
             found = left in right.entries
         elif not isinstance(left, (Unknown, ListValue, DictValue)) and left in right.entries:
             found = True
+        if found is False and isinstance(left, Instance) and equality.stands_for_value(left):
+            found = equality.plain_of(left) in right.entries
     elif isinstance(right, (ListValue, tuple)):
-        found = _among(left, right.items if isinstance(right, ListValue) else right)
+        found = equality.among(machine, left, right.items if isinstance(right, ListValue) else right)
         if found is False and isinstance(right, ListValue) and right.open:
             found = None
     elif isinstance(right, str) and isinstance(left, str):
@@ -298,21 +262,6 @@ def _defines(value: Instance, name: str) -> bool:
     return any(name in cls.attributes for cls in value.cls.lineage())
 
 
-def _among(left: Value, items: Iterable[Value]) -> bool | None:
-    """Whether ``left`` equals one of the items, None if that is not known."""
-    unsure = False
-    for item in items:
-        if item.__class__ is str and left.__class__ is str:  # the usual case, and lists of names are long
-            if item == left:
-                return True
-            continue
-        same = _same(left, item, identity=False)
-        if same:
-            return True
-        unsure = unsure or same is None
-    return None if unsure else False
-
-
 def known_truth(value: Value) -> bool | None:
     """Whether a value is true, None where that cannot be known."""
     if value.__class__ is bool:
@@ -328,7 +277,7 @@ def known_truth(value: Value) -> bool | None:
     if isinstance(value, RangeValue):
         return bool(value.numbers())
     if isinstance(value, Instance) and value.cls.kind == "enum":
-        return known_truth(plain_of(value)) if plain_of(value) is not value else True
+        return known_truth(equality.plain_of(value)) if equality.plain_of(value) is not value else True
     if isinstance(value, Instance):
         special = any(name in cls.attributes for cls in value.cls.lineage() for name in ("__bool__", "__len__"))
         if value.contents is not None and not special:

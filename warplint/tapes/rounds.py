@@ -18,6 +18,9 @@ _IDLE_STEPS = 1000
 _FEWEST_IDLE_STEPS = 60
 #: Steps of a loop outside every tape, after which it is left in a run with smaller counts.
 _FORWARD_STEPS = 1500
+#: Steps of a loop in which some rounds have a sweep and others have none, after which no more of the former are waited
+#: for.
+_SWEEP_STEPS = 1500
 
 
 class Rounds:
@@ -26,21 +29,24 @@ class Rounds:
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
         self._records = self._looked = len(machine.recorder.trace.records)
+        self._swept = 0
         self._budget = machine.budget
         self._idle = machine.idle
 
     def enough(self, done: int) -> bool:
         """Whether to stop after ``done`` rounds."""
+        records = self._machine.recorder.trace.records
+        if len(records) != self._looked:
+            self._swept += any(isinstance(record, BackwardRun) for record in records[self._looked :])
+            self._looked = len(records)
         if done < ROUNDS:
             return False
-        records = self._machine.recorder.trace.records
         spent = self._budget - self._machine.budget
         if len(records) == self._records:
             # host code that has nothing to do with arrays
             return spent > max(_FEWEST_IDLE_STEPS, _IDLE_STEPS - self._machine.idle // 2)
-        if any(isinstance(record, BackwardRun) for record in records[self._looked :]):
-            return True  # each round is a tape of its own: three of them show all that repeats
-        self._looked = len(records)
+        if self._swept >= ROUNDS or (self._swept and spent > _SWEEP_STEPS):
+            return True  # rounds with a sweep of their own: three of them show all that repeats
         if self._machine.shrunk and not self._machine.recorder.tapes and spent > _FORWARD_STEPS:
             return True  # a forward pass that is only repeated: no tape sees it
         if done >= MAX_ROUNDS or spent > (self._budget - self._machine.floor) // 2:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from warplint.ir.spans import Location
-from warplint.tapes import arrays, generators, hostdata, members, operators, records
+from warplint.tapes import arrays, equality, generators, hostdata, members, records
 from warplint.tapes.frames import HostError
 from warplint.tapes.questions import ROUNDS
 from warplint.tapes.rounds import MAX_ROUNDS
@@ -130,7 +130,7 @@ def _sequence_item(machine: Machine, owner: ListValue | tuple[Value, ...] | Rang
                 found = items[slice(*parts)]
                 return ListValue(found, owner.open) if isinstance(owner, ListValue) else tuple(found)
         return Unknown("slice")
-    index = operators.plain_of(index)
+    index = equality.plain_of(index)
     is_open = isinstance(owner, ListValue) and owner.open
     if isinstance(index, Unknown):
         if index.origin is None and not index.hint:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Location
 from warplint.source.project import Definition
-from warplint.tapes import functional, sequences
+from warplint.tapes import functional, sequences, shrink
 from warplint.tapes.values import (
     ArrayValue,
     BoundMethod,
@@ -55,7 +55,7 @@ def parser(machine: Machine, args: Args, keywords: Keywords, site: Location) -> 
                 usual = action == "store_false"
             elif flags and not flags[0].startswith("-"):
                 usual = Unknown(name)
-            known[name] = _option(machine, words.get("default", usual), name)
+            known[name] = _option(machine, words.get("default", usual), name, place)
         return Unknown("argument")
 
     def defaults(machine: Machine, args: Args, words: Keywords, place: Location) -> Value:
@@ -82,10 +82,11 @@ def parser(machine: Machine, args: Args, keywords: Keywords, site: Location) -> 
     return made
 
 
-def _option(machine: Machine, value: Value, name: str) -> Value:
+def _option(machine: Machine, value: Value, name: str, site: Location) -> Value:
     """An option: a flag may be what its default says or not, and anything else is its default."""
     if not isinstance(value, bool):
-        return value
+        module = machine.project.module(site.path)
+        return shrink.count(machine, module, name, value) if isinstance(value, int) and module is not None else value
     flag = Unknown(name)
     flag.children["default"] = value
     return flag

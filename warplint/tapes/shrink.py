@@ -1,7 +1,9 @@
 """Smaller numbers: a program that is too long to run is run with fewer steps.
 
 The numbers of frames, steps, windows and rounds are parameters of host code: a program with fewer of them is the same
-program. Their order is kept, and a number that was a multiple of another by far stays one.
+program. Their order is kept, and a number that was a multiple of another by far stays one. A count gets smaller where
+it is written out: in an assignment, as a default, a field, an entry of a dict, an argument, an option of the command
+line.
 """
 
 from __future__ import annotations
@@ -66,14 +68,35 @@ def assigned(machine: Machine, module: Module, target: ir.Expr, node: ir.Expr, v
 
     Counts that are computed from others follow those.
     """
-    if value <= 3 or (machine.counts and not machine.shrunk):
-        return value
     name = target.attr if isinstance(target, ir.Attribute) else target.id if isinstance(target, ir.Name) else ""
-    if name not in counts(module):
+    rounded = isinstance(node, ir.Call) and isinstance(node.func, ir.Name) and node.func.id in ("int", "round")
+    return count(machine, module, name, value) if rounded or isinstance(node, ir.Constant) else value
+
+
+def count(machine: Machine, module: Module, name: str, value: int) -> int:
+    """What ``name`` gets (a variable, parameter, field, key, or option of the command line) where ``module`` writes out
+    ``value`` for it."""
+    if value <= 3 or (machine.counts and not machine.shrunk) or name not in counts(module):
         return value
-    if isinstance(node, ir.Constant) or (
-        isinstance(node, ir.Call) and isinstance(node.func, ir.Name) and node.func.id in ("int", "round")
-    ):
-        machine.counts = True
-        return smaller(value) if machine.shrunk else value
-    return value
+    machine.counts = True
+    return smaller(value) if machine.shrunk else value
+
+
+def passed(machine: Machine, module: Module, name: str, value: int, place: tuple[int, int] | None = None) -> int:
+    """What the parameter ``name`` of a function or class of ``module`` gets: a count that the call spells out gets
+    smaller, too.
+
+    ``place``: which of how many positional arguments it is; those that the call does not spell (an object, for a
+    method) come first. None for a keyword.
+    """
+    written = machine.written
+    if value <= 3 or written is None:
+        return value
+    node: ir.Expr | None = None
+    if place is None:
+        node = written.keyword(name)
+    elif not any(isinstance(argument, ir.Starred) for argument in written.args):
+        at = place[0] - (place[1] - len(written.args))
+        node = written.args[at] if 0 <= at < len(written.args) else None
+    spelled = isinstance(node, ir.Constant) and node.value == value
+    return count(machine, module, name, value) if spelled else value

@@ -267,6 +267,8 @@ def _if(node: ir.If, path: Path) -> Step:
     test, site = expressions.make(node.test, path), Location(path, node.test.span)
     body, orelse = Block(node.body, path), Block(node.orelse, path)
     default = not leaves(node.body) or leaves(node.orelse)
+    if default and node.orelse and _only_reports(node.body) and not _only_reports(node.orelse):
+        default = False
 
     def run(machine: Machine, frame: Frame) -> Signal:
         value = test(machine, frame)
@@ -276,6 +278,19 @@ def _if(node: ir.If, path: Path) -> Step:
         return body.run(machine, frame) if taken else orelse.run(machine, frame)
 
     return run
+
+
+_REPORTS = frozenset({"print", "info", "debug", "warning", "warn", "error", "exception", "critical"})
+
+
+def _only_reports(body: tuple[ir.Stmt, ...]) -> bool:
+    """Whether a block does nothing but tell somebody: what is done in the other case is the work."""
+    return all(
+        isinstance(statement, ir.ExprStmt)
+        and isinstance(statement.value, ir.Call)
+        and _tail(statement.value.func) in _REPORTS
+        for statement in body
+    )
 
 
 _IDLE = frozenset({"print", "format", "info", "debug", "warning", "warn", "error", "synchronize", "append", "join"})
