@@ -143,4 +143,6 @@ class Components:
                 return operation.index if self._active.varied[parts[1]] else None
         if len(parts) == 1 and operations[parts[0]].type.kind == operation.type.kind:
             return self._search(parts[0], component, frame, seen)
+        if operation.type.is_value and not all(self._active.varied[part] for part in parts):
+            return None  # vectors and matrices have their components at other places
         return operation.index
