@@ -8,6 +8,7 @@ from warplint.ir import syntax as ir
 from warplint.kernels import builtins, names, refusals, untranslated, volumes
 from warplint.kernels.constants import Closure
 from warplint.kernels.expressions import Expressions
+from warplint.kernels.instances import is_open
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.options import Options
 from warplint.kernels.trace import SCRATCH, Opaque, Sampling, Write
@@ -431,4 +432,8 @@ class Calls(Expressions):
         returned = self.knowledge.returned(found)
         if not self._is_bound_once(found):
             returned = self.knowledge.returned_by_any(found, returned)
+        elif any(map(is_open, (returned, *returned.parts))) and not node.keywords:
+            types = tuple(self.type_of(argument) for argument in arguments)
+            here = self.knowledge.returned_from(found, types)
+            returned = here if here.kind not in ("none", "unknown") else returned
         return self.emit("call", arguments, returned, node.span, found)
