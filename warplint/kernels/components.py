@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from warplint.kernels.activity import Activity
+from warplint.kernels.filling import filled
 from warplint.kernels.invariance import Invariance
 from warplint.kernels.layout import flat, overlap
 from warplint.kernels.losses import EFFECTS
@@ -95,6 +96,10 @@ class Components:
             return self._search(operands[0], component, frame, seen)
         if name == "construct":
             return self._constructed(operation, component, frame, seen)
+        if name == "exit":
+            store = filled(self._trace, operation, component, self._active.varied)
+            if store is not None:
+                return store
         if name in ("copy", "exit"):
             return next((hit for o in operands if (hit := self._search(o, component, frame, seen)) is not None), None)
         if name in ("phi", "where", "select"):
