@@ -136,12 +136,14 @@ def takes(name: str, arguments: tuple[Type, ...]) -> bool:
 
 @cache
 def taken(name: str, position: int, count: int) -> Type | None:
-    """What all overloads of a built-in for ``count`` arguments take at a position: one kind of composite, of a size that
-    is not known, or any number or composite. None where some take arrays, tiles or other things there."""
+    """What all overloads of a built-in for ``count`` arguments take at a position: one kind of composite, whose size is
+    not known, or any number or composite. None where some take arrays, tiles or other things there."""
     if not known(name) or any(tokens[:1] == ["*"] for tokens, _ in _table()[name]["overloads"]):
         return None
     tokens = {
-        tokens[position] if position < len(tokens) else "*" for tokens, _ in _overloads(name, count) if len(tokens) >= count
+        tokens[position] if position < len(tokens) else "*"
+        for tokens, _ in _overloads(name, count)
+        if len(tokens) >= count
     }
     if not tokens or not all(_composite(token) or token in ("float", "int", "scalar") for token in tokens):
         return None

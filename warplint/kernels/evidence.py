@@ -48,5 +48,7 @@ def _calls(body: tuple[ir.Stmt, ...]) -> Iterator[ir.Call]:
             parts = (statement,)
         for part in parts:
             nodes = list(ir.walk(part))
-            if not any(isinstance(node, (ir.Conditional, ir.FunctionDef, ir.ClassDef, ir.With, ir.Try)) for node in nodes):
+            if not any(
+                isinstance(node, (ir.Conditional, ir.FunctionDef, ir.ClassDef, ir.With, ir.Try)) for node in nodes
+            ):
                 yield from (node for node in nodes if isinstance(node, ir.Call))

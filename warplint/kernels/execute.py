@@ -40,9 +40,7 @@ class _Loop:
 _DIMENSIONS = 4
 
 
-def execute(
-    knowledge: Knowledge, definition: Definition, closure: Closure, given: Sequence[Type] = ()
-) -> Trace | None:
+def execute(knowledge: Knowledge, definition: Definition, closure: Closure, given: Sequence[Type] = ()) -> Trace | None:
     """The trace of a kernel or func, None if its loops unroll to more than is analysed. Traces are kept.
 
     ``given`` are the types of the values that its first parameters get; those that are generic have them.

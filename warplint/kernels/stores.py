@@ -87,7 +87,13 @@ class Stores(Calls):
         part, whole = self.type_of(value), self.type_of(base)
         single = all(isinstance(index, int) or index[0] == "value" for index in component)
         checked = self.knowledge.warp_version(self.module.path) >= (1, 11)  # 1.8 takes any number
-        if checked and single and whole.is_composite and part.kind in ("float", "int") and len(component) == len(whole.shape or component):
+        if (
+            checked
+            and single
+            and whole.is_composite
+            and part.kind in ("float", "int")
+            and len(component) == len(whole.shape or component)
+        ):
             wanted = Type("int" if whole.scalar == "int" else "float", exact=whole.exact)
             self.refuse(statement, "stored-type", refusals.stored(wanted, part))
         insert = Insert(

@@ -163,7 +163,6 @@ class _Summariser:
             )
             for path, seen in self.seen.items()
         )
-        operations = self.trace.operations
         loaded = list(elements(self.trace, loads=True))
         return Summary(
             _returned(self.trace),

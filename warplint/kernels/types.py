@@ -23,8 +23,9 @@ class Type:
     ``tuple``, ``handle`` (query objects, ids, textures), ``str``, ``none``, ``generic`` (declared ``Any``: any value)
     or ``unknown``. ``scalar`` is ``float`` or ``int`` for composites (None: not known), ``shape`` their sizes (empty:
     not known), ``element`` the element of an array or tile, ``ndim`` an array's rank (0: a generic value that is
-    certainly no array and no tile), ``struct`` the class of a struct, ``parts`` the types in a tuple. ``exact`` is Warp's name of the scalar type (``float32``, ``int64``; of the
-    components, for a composite), None where it is not certain.
+    certainly no array and no tile), ``struct`` the class of a struct, ``parts`` the types in a tuple. ``exact`` is
+    Warp's name of the scalar type (``float32``, ``int64``; of the components, for a composite), None where it is not
+    certain.
     """
 
     kind: str
