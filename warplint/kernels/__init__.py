@@ -88,14 +88,12 @@ class Analysis:
     def _closed(self, definition: Definition, kernel: bool, closure: Closure, options: Options) -> Iterator[Fact]:
         if not kernel and options.backward is not True and not self._relevant.is_asked_for(definition):
             return
-        trace = execute(self.knowledge, definition, closure)
-        if trace is None:
-            return
-        found = list(self._facts(trace, () if kernel else None, closure, options, ()))
-        if kernel or not (found or selects_given(trace)):
-            yield from found
-            return
-        yield from self._in_func(definition, trace, closure, options)
+        for trace in self.callers.instances(definition, closure):
+            found = list(self._facts(trace, () if kernel else None, closure, options, ()))
+            if kernel or not (found or selects_given(trace)):
+                yield from found
+            else:
+                yield from self._in_func(definition, trace, closure, options)
 
     def _in_func(self, definition: Definition, trace: Trace, closure: Closure, options: Options) -> Iterator[Fact]:
         """The facts of a func, as far as a kernel that is compiled with an adjoint can meet them."""

@@ -23,6 +23,7 @@ from warplint.kernels.types import (
     TILE,
     TRANSFORM,
     UNKNOWN_TYPE,
+    VALUE,
     Type,
     array,
     matrix,
@@ -131,6 +132,28 @@ def takes(name: str, arguments: tuple[Type, ...]) -> bool:
         and all(_matches(expected, given) for expected, given in zip(tokens, arguments, strict=False))
         for tokens, _ in _table()[name]["overloads"]
     )
+
+
+@cache
+def taken(name: str, position: int, count: int) -> Type | None:
+    """What all overloads of a built-in for ``count`` arguments take at a position: one kind of composite, whose size is
+    not known, or any number or composite. None where some take arrays, tiles or other things there."""
+    if not known(name) or any(tokens[:1] == ["*"] for tokens, _ in _table()[name]["overloads"]):
+        return None
+    tokens = {
+        tokens[position] if position < len(tokens) else "*"
+        for tokens, _ in _overloads(name, count)
+        if len(tokens) >= count
+    }
+    if not tokens or not all(_composite(token) or token in ("float", "int", "scalar") for token in tokens):
+        return None
+    kinds = {_type(token).kind for token in tokens}
+    only = Type(kinds.pop(), "float") if len(kinds) == 1 else VALUE
+    return only if only.is_composite else VALUE
+
+
+def _composite(token: str) -> bool:
+    return _type(token).is_composite
 
 
 def differentiable(name: str) -> bool:
@@ -276,7 +299,7 @@ def _arithmetic(name: str, left: Type, right: Type) -> Type:
     if "unknown" in kinds:
         return UNKNOWN_TYPE
     if "generic" in kinds:
-        return GENERIC
+        return _generic((left, right))
     if left.is_composite and right.is_composite and name in ("mul", "matmul"):
         if left.kind == "mat" and right.kind == "vec":
             return vector(left.shape[0] if left.shape else 0, left.scalar)
@@ -294,6 +317,11 @@ def _arithmetic(name: str, left: Type, right: Type) -> Type:
     if "float" in kinds:
         return FLOAT
     return INT if left.is_integer and right.is_integer else UNKNOWN_TYPE
+
+
+def _generic(arguments: tuple[Type, ...]) -> Type:
+    """What is made of generic arguments: no array or tile if none of them can be one."""
+    return VALUE if all(given.kind not in ("generic", "unknown") or given.is_value for given in arguments) else GENERIC
 
 
 # What these return depends on an argument that is a type, or is of one scalar type whatever their arguments are.
@@ -332,7 +360,7 @@ def _result_type(name: str, arguments: tuple[Type, ...]) -> Type:
                     return sized
             return _result(name, token, arguments)
     if entry["overloads"] and any(given.kind in ("generic", "unknown") for given in arguments):
-        return GENERIC if any(given.kind == "generic" for given in arguments) else UNKNOWN_TYPE
+        return _generic(arguments) if any(given.kind == "generic" for given in arguments) else UNKNOWN_TYPE
     return UNKNOWN_TYPE
 
 
@@ -357,7 +385,7 @@ def _result(name: str, token: str | list[str], arguments: tuple[Type, ...]) -> T
         return Type("tuple", parts=tuple(_type(part) for part in token))
     first = next((given for given in arguments if given.is_composite or given.kind == "float"), None)
     if any(given.kind == "generic" for given in arguments) and token not in ("int", "bool", "none", "handle"):
-        return _always(name, arguments) or GENERIC
+        return _always(name, arguments) or _generic(arguments)
     if token in ("?", "any"):
         return _guess(name, arguments)
     if token == "float" and first is not None and first.is_composite and name in ("lerp",):
@@ -417,5 +445,5 @@ def _guess(name: str, arguments: tuple[Type, ...]) -> Type:
     if not arguments:
         return UNKNOWN_TYPE
     if name in ("transpose", "diag", "get_diag", "outer", "matrix", "vector", "svd3", "qr3", "eig3"):
-        return GENERIC if any(given.scalar == "float" or given.kind == "float" for given in arguments) else UNKNOWN_TYPE
+        return VALUE if any(given.scalar == "float" or given.kind == "float" for given in arguments) else UNKNOWN_TYPE
     return UNKNOWN_TYPE

@@ -6,17 +6,23 @@ from collections.abc import Iterator
 
 from warplint.ir import syntax as ir
 from warplint.kernels import activity
-from warplint.kernels.constants import mentions
+from warplint.kernels.constants import Closure, mentions
 from warplint.kernels.execute import execute
+from warplint.kernels.instances import is_open, narrowed
+from warplint.kernels.instances import key as type_key
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.numeric import Place
 from warplint.kernels.options import is_decorated
 from warplint.kernels.trace import Operation, Trace
+from warplint.kernels.types import Type
 from warplint.source.bindings import Binder, bound_names, target_names
 from warplint.source.project import Definition
 
 #: More calls of a func than this are not looked at one by one.
 _PLACES = 24
+#: A func is not looked at for more combinations of types than these, nor through more callers one after another.
+_INSTANCES = 4
+_DEPTH = 3
 
 #: What leaves a value free to be any number where its operands are: a caller that passes such a value says nothing
 #: about the func's parameter.
@@ -160,6 +166,50 @@ class Callers:
                     found |= {at for at, operand in enumerate(operation.operands) if active.varied[operand]}
         self._sources[key] = frozenset(found)
         return self._sources[key]
+
+    def instances(self, definition: Definition, closure: Closure, depth: int = 0) -> tuple[Trace, ...]:
+        """The body of a func with the types that its visible, differentiated callers give its generic parameters, once
+        for each combination of them.
+
+        By itself where it has none, where no caller is visible, or where there are too many combinations; and for a
+        kernel. Nothing where a body is not analysed.
+        """
+        knowledge = self._knowledge
+        alone = execute(knowledge, definition, closure)
+        if alone is None:
+            return ()
+        given: dict[object, tuple[Type, ...]] = {}
+        if depth < _DEPTH and self._is_generic(definition):
+            for caller in self.direct(definition):
+                kernel = knowledge.decorations.role(caller) == "kernel"
+                if (kernel and knowledge.decorations.options(caller).backward is False) or (
+                    knowledge.decorations.custom_adjoint(caller)
+                ):
+                    continue
+                for outer in self.instances(caller, knowledge.factories.closures(caller)[0], depth + 1):
+                    for operation in outer.operations:
+                        if operation.name == "call" and operation.detail == definition:
+                            types = tuple(outer.operations[operand].type for operand in operation.operands)
+                            narrow = tuple(
+                                narrowed(declared, type_)
+                                for (_, declared, _), type_ in zip(alone.parameters, types, strict=False)
+                            )
+                            given[tuple(map(type_key, narrow))] = narrow
+        if not given or len(given) > _INSTANCES:
+            return (alone,)
+        found = [execute(knowledge, definition, closure, types) for types in given.values()]
+        return tuple(trace for trace in found if trace is not None)
+
+    def _is_generic(self, definition: Definition) -> bool:
+        """Whether a func has generic parameters, and no overloads, of which nobody knows here which one is called."""
+        node, module = definition.node, definition.module
+        if not isinstance(node, ir.FunctionDef) or self._knowledge.decorations.role(definition) != "func":
+            return False
+        bound = bound_names(definition.scope[-1]).get(node.name, ()) if definition.scope else module.bindings(node.name)
+        return len(bound) == 1 and any(
+            is_open(self._knowledge.types.annotation(module, parameter.annotation, definition.scope))
+            for parameter in node.parameters
+        )
 
     def places(self, trace: Trace, depth: int = 0) -> tuple[Place, ...]:
         """The body of a func as its callers run it, once for each call that is differentiated.

@@ -8,17 +8,18 @@ from warplint.ir import syntax as ir
 from warplint.kernels import builtins, names, refusals, untranslated, volumes
 from warplint.kernels.constants import Closure
 from warplint.kernels.expressions import Expressions
+from warplint.kernels.instances import is_open
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.options import Options
 from warplint.kernels.trace import SCRATCH, Opaque, Sampling, Write
 from warplint.kernels.types import (
     FLOAT,
-    GENERIC,
     HANDLE,
     INT,
     QUAT,
     TRANSFORM,
     UNKNOWN_TYPE,
+    VALUE,
     Type,
     array,
     matrix,
@@ -75,7 +76,7 @@ class Calls(Expressions):
             isinstance(found, ParameterRef)
             and self.knowledge.types.annotation(self.module, callee, self.definition.scope).kind == "generic"
         ):
-            return self._construct(node, GENERIC)  # a cast to the factory's type
+            return self._construct(node, VALUE)  # a cast to the factory's type
         return self._opaque_call(node)
 
     def _meant(self, callee: ir.Expr) -> ir.Expr:
@@ -132,7 +133,9 @@ class Calls(Expressions):
             found = self.type_of(self.expr(callee.args[0]))
         else:
             return None
-        return found if found.is_composite or found.kind in ("float", "int", "generic") else None
+        if found.kind == "generic":
+            return VALUE  # arrays and tiles are not made in this way
+        return found if found.is_composite or found.kind in ("float", "int") else None
 
     def _construct(self, node: ir.Call, type_: Type) -> int:
         if type_.kind in ("float", "int"):
@@ -259,6 +262,8 @@ class Calls(Expressions):
         type_ = self.type_of(value)
         if type_.is_composite:
             return self.constant(type_.shape[0] if type_.shape else UNKNOWN, node.span, INT)
+        if type_.kind == "generic":
+            return self.constant(UNKNOWN, node.span, INT)  # a constant, unless it is an array
         return self.emit("unknown", (), INT, node.span)
 
     def _scratch(self, node: ir.Call, name: str) -> int:
@@ -278,7 +283,12 @@ class Calls(Expressions):
             composite = self.knowledge.types.annotation(self.module, node, self.definition.scope)
             if name == "vector" and node.keyword("length") is None:
                 composite = vector(len(node.args)) if len(node.args) > 1 else vector(0)
-            return self._construct(node, composite if composite.is_composite else GENERIC)
+            dtype = node.keyword("dtype")
+            if composite.is_composite and composite.scalar is None and dtype is not None:
+                scalar = self.type_expression(dtype)
+                if scalar is not None and not scalar.is_composite:
+                    composite = replace(composite, scalar="int" if scalar.kind == "int" else "float")
+            return self._construct(node, composite if composite.is_composite else VALUE)
         if name in ("matrix_from_cols", "matrix_from_rows"):
             return self._construct(node, Type("mat", "float"))
         if name in ("transformation", "transform_identity"):
@@ -422,4 +432,8 @@ class Calls(Expressions):
         returned = self.knowledge.returned(found)
         if not self._is_bound_once(found):
             returned = self.knowledge.returned_by_any(found, returned)
+        elif any(map(is_open, (returned, *returned.parts))) and not node.keywords:
+            types = tuple(self.type_of(argument) for argument in arguments)
+            here = self.knowledge.returned_from(found, types)
+            returned = here if here.kind not in ("none", "unknown") else returned
         return self.emit("call", arguments, returned, node.span, found)

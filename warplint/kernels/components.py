@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from warplint.kernels.activity import Activity
+from warplint.kernels.filling import filled
 from warplint.kernels.invariance import Invariance
 from warplint.kernels.layout import flat, overlap
 from warplint.kernels.losses import EFFECTS
@@ -95,6 +96,10 @@ class Components:
             return self._search(operands[0], component, frame, seen)
         if name == "construct":
             return self._constructed(operation, component, frame, seen)
+        if name == "exit":
+            store = filled(self._trace, operation, component, self._active.varied)
+            if store is not None:
+                return store
         if name in ("copy", "exit"):
             return next((hit for o in operands if (hit := self._search(o, component, frame, seen)) is not None), None)
         if name in ("phi", "where", "select"):
@@ -143,4 +148,6 @@ class Components:
                 return operation.index if self._active.varied[parts[1]] else None
         if len(parts) == 1 and operations[parts[0]].type.kind == operation.type.kind:
             return self._search(parts[0], component, frame, seen)
+        if operation.type.is_value and not all(self._active.varied[part] for part in parts):
+            return None  # vectors and matrices have their components at other places
         return operation.index

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from warplint.ir import syntax as ir
 from warplint.ir.spans import Span
-from warplint.kernels import loops, untranslated
+from warplint.kernels import instances, loops, untranslated
 from warplint.kernels.builder import TooLarge
 from warplint.kernels.constants import Closure
+from warplint.kernels.evidence import shown
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.options import Options
 from warplint.kernels.stores import Stores
@@ -38,15 +40,18 @@ class _Loop:
 _DIMENSIONS = 4
 
 
-def execute(knowledge: Knowledge, definition: Definition, closure: Closure) -> Trace | None:
-    """The trace of a kernel or func, None if its loops unroll to more than is analysed. Traces are kept."""
-    key = (definition.key, repr(sorted(closure.items())))
+def execute(knowledge: Knowledge, definition: Definition, closure: Closure, given: Sequence[Type] = ()) -> Trace | None:
+    """The trace of a kernel or func, None if its loops unroll to more than is analysed. Traces are kept.
+
+    ``given`` are the types of the values that its first parameters get; those that are generic have them.
+    """
+    key = (definition.key, repr(sorted(closure.items())), tuple(map(instances.key, given)))
     if key in knowledge.traces:
         return knowledge.traces[key]
     body = _Body(knowledge, definition, closure, knowledge.decorations.options(definition))
     trace: Trace | None = None
     with contextlib.suppress(TooLarge):
-        trace = body.run()
+        trace = body.run(given)
         leave_out(trace)
     knowledge.traces[key] = trace
     return trace
@@ -61,12 +66,18 @@ class _Body(Stores):
         # Constants that a local was set to, with the statement: the compiler keeps them as constants.
         self._literals: dict[int, Span] = {}
 
-    def run(self) -> Trace:
+    def run(self, types: Sequence[Type]) -> Trace:
         node = self.definition.node
         assert isinstance(node, ir.FunctionDef)
+        given = dict(zip([parameter.name for parameter in node.parameters], types, strict=False))
         parameters: list[tuple[str, Type, int]] = []
+        seen: dict[str, Type] | None = None
         for parameter in node.parameters:
             type_ = self.knowledge.types.annotation(self.module, parameter.annotation, self.definition.scope)
+            type_ = instances.narrowed(type_, given.get(parameter.name))
+            if type_.kind == "generic":
+                seen = shown(self.project, self.definition) if seen is None else seen
+                type_ = seen.get(parameter.name, type_)
             index = self.emit("parameter", (), type_, parameter.span, parameter.name, parameter.name)
             self.symbols[parameter.name] = index
             parameters.append((parameter.name, type_, index))

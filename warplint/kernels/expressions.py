@@ -267,6 +267,10 @@ class Expressions(Builder):
     def _attribute(self, node: ir.Attribute) -> int:
         if not self._rooted_in_local(node):
             return self._outer(node)
+        made = self.type_expression(node.value)
+        if made is not None:
+            known = node.attr == "length" and made.kind == "vec" and bool(made.shape)
+            return self.constant(made.shape[0] if known else UNKNOWN, node.span, INT if node.attr == "length" else None)
         value = self.expr(node.value)
         return self.member(value, node.attr, node.span)
 
@@ -294,6 +298,8 @@ class Expressions(Builder):
             if name == "grad":
                 return self.emit("field", (value,), type_, span, name)
             return self.constant(UNKNOWN, span) if name == "dtype" else self.emit("unknown", (), HANDLE, span)
+        if type_.kind == "generic" and name in ("dtype", "length"):
+            return self.constant(UNKNOWN, span, INT if name == "length" else UNKNOWN_TYPE)
         if type_.kind == "handle":
             # fields of query results: positions, signs and indices without a derivative
             return self.unknown(span, (value,), HANDLE)
@@ -353,7 +359,9 @@ class Expressions(Builder):
                 parts.append(self._slice(item, size) or ("value", index))
             elif operation.name == "constant" and isinstance(operation.detail, int):
                 value = operation.detail
-                parts.append(value + size if value < 0 and size else value)
+                # which one it is from the other end is known with the size alone
+                known = value >= 0 or size is not None
+                parts.append((value + size if value < 0 and size else value) if known else ("value", operation.number))
             else:
                 parts.append(("value", operation.number))
         return tuple(parts)
@@ -409,7 +417,7 @@ class Expressions(Builder):
             return False
         if type_.kind == "array":
             return type_.ndim is not None and len(indices) < type_.ndim
-        return type_.kind == "mat" and len(indices) < 2
+        return (type_.kind == "mat" or type_.is_value) and len(indices) < 2
 
     def element(self, target: int, indices: tuple[int, ...], node: ir.Subscript) -> int:
         """``target[indices]`` as a value."""
@@ -432,7 +440,9 @@ class Expressions(Builder):
         if type_.kind == "tuple" and len(indices) == 1:
             return self.item(target, self.trace.operations[indices[0]].detail, node.span)
         if type_.kind == "generic":
-            return self.emit("extract", (target, *indices), GENERIC, node.span, (("value", indices[0]),))
+            return self.emit(
+                "extract", (target, *indices), type_, node.span, self.component(type_, node.index, indices)
+            )
         return self.unknown(node.span, (target, *indices))
 
     def _check_indices(self, type_: Type, indices: tuple[int, ...], span: Span) -> None:
@@ -451,8 +461,12 @@ class Expressions(Builder):
         parts = operation.type.parts
         type_ = parts[position] if isinstance(position, int) and 0 <= position < len(parts) else UNKNOWN_TYPE
         if not parts and operation.type.kind == "generic":
-            type_ = GENERIC
+            type_ = GENERIC  # whatever it is, its parts may be arrays
         return self.emit("item", (target,), type_, span, position)
+
+    @abstractmethod
+    def type_expression(self, callee: ir.Expr) -> Type | None:
+        """The type that an expression like ``x.dtype`` or ``type(x[0])`` stands for, None for anything else."""
 
     @abstractmethod
     def call(self, node: ir.Call) -> int:

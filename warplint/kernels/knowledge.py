@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,8 @@ class Knowledge:
         self.traces: dict[object, Trace | None] = {}
         #: Computes the summary of a func; set by ``warplint.kernels.summaries``.
         self.summarise: Callable[[Definition], Summary | None] = lambda definition: None
+        #: The type of what a func returns where it is called with values of certain types; set there as well.
+        self.returned_from: Callable[[Definition, Sequence[Type]], Type] = lambda definition, given: UNKNOWN_TYPE
 
     def returned_by_any(self, definition: Definition, returned: Type) -> Type:
         """``returned``, if every overload of a func returns that, else whatever can be said of all of them."""

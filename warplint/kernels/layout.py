@@ -6,6 +6,9 @@ from collections.abc import Callable
 
 from warplint.kernels.trace import Component, Operation, Trace
 
+#: A number that is not known: that of a value, -1 for zero, and a constant added to it.
+Limit = tuple[int, int]
+
 
 def member(trace: Trace, field: Operation) -> int:
     """The value that was assigned to a struct's member, or a struct in which no other member was set since.
@@ -100,7 +103,22 @@ def flat(component: Component, sizes: tuple[int, ...]) -> list[int] | None:
     return positions
 
 
-def integer(trace: Trace, index: int) -> tuple[int, int]:
+def ranged(trace: Trace, induction: Operation, offset: int) -> tuple[Limit, Limit] | None:
+    """The least number that the variable of a loop takes, and the one after the greatest, moved by ``offset``; None if
+    that is not known."""
+    frame, operands = induction.detail, induction.operands
+    if not isinstance(frame, int) or trace.frames[frame].kind != "for" or not operands:
+        return None
+    start = integer(trace, operands[0]) if len(operands) > 1 else (-1, 0)
+    stop = integer(trace, operands[min(1, len(operands) - 1)])
+    step = integer(trace, operands[2]) if len(operands) > 2 else (-1, 1)
+    if step[0] != -1 or step[1] == 0:
+        return None
+    low, high = (start, stop) if step[1] > 0 else ((stop[0], stop[1] + 1), (start[0], start[1] + 1))
+    return (low[0], low[1] + offset), (high[0], high[1] + offset)
+
+
+def integer(trace: Trace, index: int) -> Limit:
     """An integer as the number of a value, -1 for zero, and a constant that is added to it."""
     operation = trace.operations[index]
     if operation.name == "copy" or (

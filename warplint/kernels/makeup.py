@@ -11,11 +11,8 @@ from collections.abc import Iterator
 from math import prod
 
 from warplint.kernels.invariance import Invariance
-from warplint.kernels.layout import bounds, flat, head, integer, leaves_alone, member, overlap
+from warplint.kernels.layout import Limit, bounds, flat, head, integer, leaves_alone, member, overlap, ranged
 from warplint.kernels.trace import Component, Insert, Operation, Trace
-
-#: A number that is not known: that of a value, -1 for zero, and a constant added to it.
-Limit = tuple[int, int]
 
 
 class Makeup:
@@ -141,20 +138,10 @@ class Makeup:
 
     def _ranged(self, induction: Operation, offset: int, loop: int) -> Iterator[tuple[Limit, Limit]]:
         """The range of a loop's variable, moved by ``offset``; its ends must not change in ``loop``."""
-        frame = induction.detail
-        assert isinstance(frame, int)
-        operands = induction.operands
-        if self._trace.frames[frame].kind != "for" or not all(self._invariance.holds(at, loop) for at in operands):
-            return
-        if not operands:
-            return
-        start = integer(self._trace, operands[0]) if len(operands) > 1 else (-1, 0)
-        stop = integer(self._trace, operands[min(1, len(operands) - 1)])
-        step = integer(self._trace, operands[2]) if len(operands) > 2 else (-1, 1)
-        if step[0] != -1 or step[1] == 0:
-            return
-        low, high = (start, stop) if step[1] > 0 else ((stop[0], stop[1] + 1), (start[0], start[1] + 1))
-        yield (low[0], low[1] + offset), (high[0], high[1] + offset)
+        if all(self._invariance.holds(at, loop) for at in induction.operands):
+            limits = ranged(self._trace, induction, offset)
+            if limits is not None:
+                yield limits
 
 
 def _reaches(least: Limit, high: Limit) -> bool:

@@ -57,7 +57,7 @@ class Stores(Calls):
             self._check_store(type_, indices, value, statement)
             self.emit("store", (base, *indices, value), UNKNOWN_TYPE, statement, write)
             self.memory_changed()
-        elif type_.is_composite:
+        elif type_.has_components:
             component = self.component(type_, node.index, indices)
             self._insert(target, node.value, base, indices, component, value, operator, statement, attribute=False)
         elif type_.kind == "tile":
@@ -87,7 +87,13 @@ class Stores(Calls):
         part, whole = self.type_of(value), self.type_of(base)
         single = all(isinstance(index, int) or index[0] == "value" for index in component)
         checked = self.knowledge.warp_version(self.module.path) >= (1, 11)  # 1.8 takes any number
-        if checked and single and part.kind in ("float", "int") and len(component) == len(whole.shape or component):
+        if (
+            checked
+            and single
+            and whole.is_composite
+            and part.kind in ("float", "int")
+            and len(component) == len(whole.shape or component)
+        ):
             wanted = Type("int" if whole.scalar == "int" else "float", exact=whole.exact)
             self.refuse(statement, "stored-type", refusals.stored(wanted, part))
         insert = Insert(
@@ -217,7 +223,7 @@ class Stores(Calls):
             self.emit(kind, (base, *indices, right), UNKNOWN_TYPE, node.span, write)
             self.memory_changed()
             return
-        if type_.is_composite and node.operator in ("+", "-"):
+        if type_.has_components and node.operator in ("+", "-"):
             right = self.expr(node.value)
             component = self.component(type_, place.index, indices)
             self._insert(target, place.value, base, indices, component, right, operator, node.span, False, "insert_add")

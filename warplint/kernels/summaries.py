@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from warplint.ir.effects import Effect, EffectSummary, Path, Rows
@@ -9,6 +10,7 @@ from warplint.kernels import activity
 from warplint.kernels.activity import Activity
 from warplint.kernels.execute import execute
 from warplint.kernels.handwritten import needing
+from warplint.kernels.instances import key
 from warplint.kernels.knowledge import Knowledge
 from warplint.kernels.rows import own, rows
 from warplint.kernels.summary import RESULT, Summary
@@ -51,7 +53,10 @@ class Summaries:
     def __init__(self, knowledge: Knowledge) -> None:
         self._knowledge = knowledge
         self._known: dict[tuple[object, ...], Summary | None] = {}
+        #: The calls whose results are being asked for.
+        self._asked: set[object] = set()
         knowledge.summarise = self.summary
+        knowledge.returned_from = self.returned
 
     def summary(self, definition: Definition) -> Summary | None:
         """The summary of a func, None where it is recursive or not followed."""
@@ -61,6 +66,16 @@ class Summaries:
         self._known[key] = None  # a recursive call ends here: Warp refuses those
         self._known[key] = result = self._compute(definition)
         return result
+
+    def returned(self, definition: Definition, given: Sequence[Type]) -> Type:
+        """The type of what a func returns where it is called with values of these types."""
+        asked = (definition.key, tuple(map(key, given)))
+        if asked in self._asked:
+            return UNKNOWN_TYPE  # Warp refuses recursion
+        self._asked.add(asked)
+        trace = execute(self._knowledge, definition, self._knowledge.factories.closures(definition)[0], given)
+        self._asked.remove(asked)
+        return UNKNOWN_TYPE if trace is None else _returned(trace)
 
     def _compute(self, definition: Definition) -> Summary | None:
         knowledge = self._knowledge
@@ -148,13 +163,9 @@ class _Summariser:
             )
             for path, seen in self.seen.items()
         )
-        operations = self.trace.operations
         loaded = list(elements(self.trace, loads=True))
-        returned = NONE
-        for index in self.trace.returns:
-            returned = _known(returned, operations[index].type)
         return Summary(
-            returned if self.trace.returns else UNKNOWN_TYPE if not self.trace.complete else NONE,
+            _returned(self.trace),
             tuple(differentiated),
             {position: tuple(sorted(wanted)) for position, wanted in needs.items()},
             tuple(stored),
@@ -457,6 +468,14 @@ class _Summariser:
 
 
 _FLOATING = Type("float")
+
+
+def _returned(trace: Trace) -> Type:
+    """The type of what a body returns."""
+    returned = NONE
+    for index in trace.returns:
+        returned = _known(returned, trace.operations[index].type)
+    return returned if trace.returns or trace.complete else UNKNOWN_TYPE
 
 
 def _known(one: Type, other: Type) -> Type:

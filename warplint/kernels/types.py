@@ -22,9 +22,10 @@ class Type:
     ``kind``: ``float``, ``int``, ``bool``, ``vec``, ``mat``, ``quat``, ``transform``, ``array``, ``tile``, ``struct``,
     ``tuple``, ``handle`` (query objects, ids, textures), ``str``, ``none``, ``generic`` (declared ``Any``: any value)
     or ``unknown``. ``scalar`` is ``float`` or ``int`` for composites (None: not known), ``shape`` their sizes (empty:
-    not known), ``element`` the element of an array or tile, ``ndim`` an array's rank, ``struct`` the class of a
-    struct, ``parts`` the types in a tuple. ``exact`` is Warp's name of the scalar type (``float32``, ``int64``; of the
-    components, for a composite), None where it is not certain.
+    not known), ``element`` the element of an array or tile, ``ndim`` an array's rank (0: a generic value that is
+    certainly no array and no tile), ``struct`` the class of a struct, ``parts`` the types in a tuple. ``exact`` is
+    Warp's name of the scalar type (``float32``, ``int64``; of the components, for a composite), None where it is not
+    certain.
     """
 
     kind: str
@@ -40,6 +41,17 @@ class Type:
     def is_composite(self) -> bool:
         """Whether the type is a vector, matrix, quaternion or transform."""
         return self.kind in ("vec", "mat", "quat", "transform")
+
+    @property
+    def is_value(self) -> bool:
+        """Whether this is a generic value that is certainly no array and no tile: what a subscript names is a
+        component, or a row, whichever of the composites it is."""
+        return self.kind == "generic" and self.ndim == 0
+
+    @property
+    def has_components(self) -> bool:
+        """Whether a subscript names a component or a row, and not an element of an array or tile."""
+        return self.is_composite or self.is_value
 
     def exactly(self, exact: str | None) -> Type:
         """The type with another scalar type."""
@@ -61,6 +73,8 @@ NONE = Type("none")
 HANDLE = Type("handle")
 TILE = Type("tile")
 GENERIC = Type("generic")
+#: What an array of ``Any`` holds, and what is made of that: numbers and composites, or a struct.
+VALUE = Type("generic", ndim=0)
 UNKNOWN_TYPE = Type("unknown")
 #: The types of truth values and of numbers that are written out.
 BOOL_ITSELF = Type("bool", exact="bool")
@@ -91,7 +105,7 @@ def matrix(rows: int, columns: int, scalar: str | None = "float", exact: str | N
 
 def array(element: Type, ndim: int | None = 1) -> Type:
     """An array of ``element``."""
-    return Type("array", element=element, ndim=ndim)
+    return Type("array", element=VALUE if element.kind == "generic" else element, ndim=ndim)
 
 
 _SUFFIX = r"(?P<suffix>f|d|h|i|ui|l|ul|s|us|b|ub)?"
@@ -327,8 +341,10 @@ class Types:
 
 @lru_cache(maxsize=4096)
 def _external(name: str) -> Type:
-    if name in ("typing.Any", "typing_extensions.Any", "warp.Scalar", "warp.Float"):
+    if name in ("typing.Any", "typing_extensions.Any"):
         return GENERIC
+    if name in ("warp.Scalar", "warp.Float"):
+        return VALUE
     if name == "warp.Int":
         return INT
     if name in _FLOATS or name in ("int", "bool", "str"):

@@ -13,7 +13,8 @@ from warplint.kernels.layout import overlap
 from warplint.kernels.makeup import Makeup
 from warplint.kernels.trace import Component, Insert, Operation, Trace
 
-_COMPOSITES = frozenset({"vec", "mat"})
+#: Those that begin with zeros; what is generic may be one of them.
+_COMPOSITES = frozenset({"vec", "mat", "generic"})
 
 
 def zeros(trace: Trace) -> frozenset[int]:
