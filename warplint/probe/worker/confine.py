@@ -1,7 +1,7 @@
 """What a process that runs programs of others may not ask the system for: the network, and further processes.
 
 Slices only compute, and need neither. Native snippets and imported modules, where the user allows them, could do
-anything. The filter is seccomp's (Linux manual, seccomp(2), section "Filter mode"); elsewhere than on Linux there is none.
+anything. The filter is seccomp's (Linux manual, seccomp(2), section "Filter mode"); only Linux has one.
 """
 
 from __future__ import annotations
