@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 CLEAN, FINDINGS, FAILED, INTERRUPTED = 0, 1, 2, 130
 
+# After so many seconds a signal that was lost is raised again. Cleaning up takes less.
+_AGAIN = 3.0
+
 # How often files are linted again after fixes: what is mended can lay bare what was hidden behind it.
 _MOST_ROUNDS = 8
 
@@ -71,6 +74,10 @@ def _ending_in_order() -> Iterator[None]:
         if os.getpid() != owner:
             # A process that was forked from ours, and that we end by this very signal.
             os._exit(128 + number)
+        # Whatever runs just now may swallow this, as code does that tries an import and goes on without.
+        if hasattr(signal, "setitimer"):
+            signal.signal(signal.SIGALRM, lambda *_: end(number, None))
+            signal.setitimer(signal.ITIMER_REAL, _AGAIN)
         raise SystemExit(128 + number)
 
     for name in ("SIGTERM", "SIGHUP"):
@@ -87,6 +94,8 @@ def _ending_in_order() -> Iterator[None]:
     finally:
         for number in replaced:
             signal.signal(number, signal.SIG_DFL)
+        if replaced and hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
 
 
 # --- warplint check ---

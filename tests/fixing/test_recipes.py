@@ -199,6 +199,20 @@ def test_zero(tmp_path: Path) -> None:
     assert mended(tmp_path, FIT.replace("REST", ""), "WP402") == FIT.replace("REST", "\n        tape.zero()")
 
 
+def test_zero_in_a_function_that_is_called_from_elsewhere(tmp_path: Path) -> None:
+    code = FIT + "\n\nfit(4)\n"
+    assert mended(tmp_path, code.replace("REST", ""), "WP402") == code.replace("REST", "\n        tape.zero()")
+
+
+@pytest.mark.parametrize(
+    "step",
+    ["weight.assign(weight.numpy() - 0.1 * weight.grad.numpy())", "weight.assign(2.0 * (weight.grad.numpy() + 1.0))"],
+)
+def test_zero_after_what_numpy_computes_anew(tmp_path: Path, step: str) -> None:
+    code = FIT.replace("REST", "").replace(STEP, f"        {step}  # one step")
+    assert mended(tmp_path, code, "WP402") == code.replace("# one step", "# one step\n        tape.zero()")
+
+
 @pytest.mark.parametrize(
     "code",
     [

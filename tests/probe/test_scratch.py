@@ -95,6 +95,28 @@ def test_a_signal_ends_a_probing_run_without_leaving_anything(
     assert list(temporary.iterdir()) == []
 
 
+_SWALLOWING = """
+import os, signal, sys, time
+from warplint import cli
+
+def check(given):
+    try:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(60.0)
+    except BaseException:
+        pass
+    time.sleep(600.0)
+
+cli._check = check
+sys.exit(cli.main(["light.py"]))
+"""
+
+
+def test_a_signal_that_something_swallows_ends_the_run_all_the_same() -> None:
+    ended = subprocess.run([sys.executable, "-c", _SWALLOWING], env=environment(), timeout=120)
+    assert ended.returncode == 128 + signal.SIGTERM
+
+
 Run = Callable[..., list[Evidence]]
 
 _FINE = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -284,3 +285,67 @@ def k(flat: wp.array(dtype=float), table: wp.array2d(dtype=float), cube: wp.arra
     (case,) = [case for _, case in marked(path)]
     (evidence,) = run([case])
     assert (evidence.verdict, evidence.detail.partition(" at ")[0]) == ("refuted", "tape and finite differences agree")
+
+
+_HALVES = {
+    "named": ("x: wp.array(dtype=wp.float16), y: wp.array(dtype=wp.float16)", "x[i]", "a * x[i] * wp.float16(1.5)"),
+    "imported": ("x: wp.array(dtype=float16), y: wp.array(dtype=float16)", "x[i]", "a * x[i] + float16(1.0)"),
+    "aliased": ("x: wp.array(dtype=real), y: wp.array(dtype=real)", "x[i]", "a * x[i] * x[i]"),
+    "vector": ("x: wp.array(dtype=wp.vec3h), y: wp.array(dtype=wp.vec3h)", "x[i]", "a * wp.dot(a, x[i])"),
+    "made": ("x: wp.array(dtype=five), y: wp.array(dtype=five)", "x[i]", "wp.cw_mul(a, x[i])"),
+    "in_structs": ("x: wp.array(dtype=Reading), y: wp.array(dtype=wp.float16)", "x[i].size", "a * x[i].size"),
+}
+_HALF_HEAD = """
+import warp as wp
+from warp import float16
+
+real = wp.float16
+five = wp.types.vector(length=5, dtype=wp.float16)
+
+
+@wp.struct
+class Reading:
+    size: wp.float16
+
+
+"""
+
+
+def _half(name: str, parameters: str, first: str, following: str, rounds: str) -> str:
+    return f"""@wp.kernel
+def {name}({parameters}, n: int):
+    i = wp.tid()
+    a = {first}
+    for k in range({rounds}):
+        a = {following}  # flagged
+    y[i] = a
+
+
+"""
+
+
+def test_numbers_of_half_precision_are_tried_as_numbers_of_single_precision(run: Run, tmp_path: Path) -> None:
+    """Differences of numbers with three digits decide nothing, and what is lost is lost in any precision."""
+    path = tmp_path / "halves.py"
+    kernels = [_half(f"{name}_{kind}", *one, n) for name, one in _HALVES.items() for kind, n in _ROUNDS]
+    path.write_text(_HALF_HEAD + "".join(kernels))
+    cases = list(marked(path))
+    found = {name: one for (name, _), one in zip(cases, run([case for _, case in cases]), strict=True)}
+    assert {name: one.verdict for name, one in found.items()} == {
+        f"{name}_{kind}": "confirmed" if kind == "wrong" else "refuted" for name in _HALVES for kind, _ in _ROUNDS
+    }
+    assert found["named_wrong"].detail.endswith("(with `float16` = float32)")
+    assert found["vector_right"].detail.endswith("(with `vec3h` = vec3f)")
+
+
+# Warp unrolls the one loop, and not the other.
+_ROUNDS = (("wrong", "n"), ("right", "2"))
+
+
+def test_a_guard_of_single_precision_does_not_speak_for_half_precision(run: Run, tmp_path: Path) -> None:
+    """1e-12 is zero in half precision, and the quotient singular."""
+    path = tmp_path / "guard.py"
+    path.write_text(_HALF_HEAD + _half("guarded", _HALVES["named"][0], "x[i]", "a / (a * a + wp.float16(1e-12))", "1"))
+    ((_, case),) = marked(path)
+    (evidence,) = run([replace(case, check="finite-adjoint")])
+    assert evidence.verdict != "refuted"

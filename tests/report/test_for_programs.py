@@ -143,7 +143,7 @@ def test_lsp_severity(source: Source, severity: str, number: int) -> None:
     (diagnostic,) = json.loads(line)["diagnostics"]
     assert diagnostic["severity"] == number
     assert (diagnostic["code"], diagnostic["source"]) == ("WP104", "warplint")
-    assert diagnostic["message"].startswith("`p` is lost\nconfirmed on cpu, Warp 1.19.0: tape gradient")
+    assert diagnostic["message"].startswith("`p` is lost\nconfirmed on cpu, Warp 1.19.0: 1.093")
 
 
 def test_lsp_has_a_line_for_every_file(tmp_path: Path, source: Source) -> None:

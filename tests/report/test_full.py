@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from rendering import CONFIRMED, Source, finding, report
 
-from warplint.ir.facts import UNPROBED, Evidence, Label
+from warplint.ir.facts import UNPROBED, Evidence, Label, Verdict
 from warplint.ir.fixes import Applicability, Edit, Fix
 from warplint.report.full import render
+from warplint.report.model import evidence_line
 from warplint.report.snippets import LONGEST, shown_text, shown_width
 from warplint.report.style import Style
 
@@ -48,7 +49,7 @@ def test_a_finding_on_one_line(tmp_path: Path) -> None:
         "  |         ^^^^^^^^^^^^ overwritten here\n"
         "  |             ----- read here\n"
         "  |\n"
-        "  = confirmed on cpu, Warp 1.19.0: tape gradient 1.093, finite difference 1.478 (± 2e-4)"
+        "  = confirmed on cpu, Warp 1.19.0: 1.093, not 1.478 (differences ± 0.0002, at 3 sets of inputs)"
     )
 
 
@@ -234,3 +235,22 @@ def test_what_mends_it(tmp_path: Path, applicability: Applicability, option: str
     fix = Fix(applicability, "Write another name", (Edit(source.place("p * x"), "q"),))
     lines = list(render(report(finding(source.place("p = p * x[i]"), fix=fix), sources=[source])))
     assert f"  = fix ({option}): Write another name" in lines
+
+
+@pytest.mark.parametrize(
+    ("verdict", "numbers", "end"),
+    [
+        (
+            "confirmed",
+            {"estimated_error": 1.6e-5, "inputs": 4, "wrong": 3},
+            "seen (differences ± 2e-05, at 3 of 4 sets of inputs)",
+        ),
+        ("confirmed", {"estimated_error": 0.0, "inputs": 1, "wrong": 1}, "seen (differences ± 0, at 1 set of inputs)"),
+        ("confirmed", {}, "seen"),  # nothing was compared: a compiler's refusal, say
+        ("refuted", {"estimated_error": 1.6e-5, "inputs": 20}, "seen"),
+    ],
+)
+def test_what_confirms_says_how_exact_it_is(verdict: Verdict, numbers: dict[str, object], end: str) -> None:
+    source = Source(Path("a.py"), LOOP)
+    seen = Evidence(verdict, "seen", device="cpu", numbers=numbers)
+    assert evidence_line(finding(source.place("p = p * x[i]"), evidence=seen)) == f"{verdict} on cpu: {end}"

@@ -429,3 +429,21 @@ def test_where_libcst_fails_the_fast_reader_reads(tmp_path: Path) -> None:
     module = load(tmp_path / "a.py", precise(project, [(tmp_path / "a.py", 1)]))
     assert isinstance(next(module.statements()), ir.AnnAssign)
     assert module.project.problems == []
+
+
+@pytest.mark.parametrize("first", ["__init__.py", "solver.py"])
+def test_a_star_that_leads_back_hides_no_submodule(tmp_path: Path, first: str) -> None:
+    """``from pkg import shapes`` in what ``pkg`` takes all names from is the submodule, as it is for Python."""
+    files = {
+        "__init__.py": "from .solver import *\n",
+        "solver.py": "from pkg import shapes\nfrom pkg import nothing\ndef solve(): pass\n",
+        "shapes.py": "def area(): pass\n",
+    }
+    write(tmp_path / "pkg", files)
+    project = open_project()
+    modules = [project.module(tmp_path / "pkg" / name) for name in sorted(files, key=lambda name: name != first)]
+    for module in modules[:1] + [project.module(tmp_path / "pkg" / "solver.py")]:
+        assert module is not None
+        found = project.member(module, "shapes")
+        assert isinstance(found, ModuleRef) and found.module.path.name == "shapes.py"
+        assert project.member(module, "nothing") is UNKNOWN

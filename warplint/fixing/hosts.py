@@ -6,6 +6,7 @@ import io
 import re
 import tokenize
 from collections.abc import Iterable, Iterator
+from typing import TypeGuard
 
 from warplint.fixing.places import Place, Plan
 from warplint.ir import syntax as ir
@@ -78,8 +79,11 @@ def zero_after_use(place: Place) -> Iterator[Plan]:
         return
     tape = ir.dotted(sweep.func.value)
     function = place.function()
-    uses = [label.location for label in place.finding.fact.labels[1:] if label.location.path == place.module.path]
-    if tape is None or function is None or len(uses) != 1 or sweep.func.attr != "backward":
+    if function is None:
+        return
+    here = [label.location for label in place.finding.fact.labels[1:] if label.location.path == place.module.path]
+    uses = [location for location in here if function.span.covers(location.span)]  # others say who calls the function
+    if tape is None or len(uses) != 1 or sweep.func.attr != "backward":
         return
     block = place.block(sweep.span)
     using = [statement for statement in block if statement.span.covers(uses[0].span)]
@@ -121,7 +125,22 @@ def _used_up(place: Place, statement: ir.Stmt) -> bool:
             return True
     if not isinstance(statement, (ir.ExprStmt, ir.Assign, ir.AnnAssign, ir.AugAssign, ir.Return)):
         return False
-    return not re.sub(r"\.grad\.numpy\(\)\.copy\(\)", "", place.text(statement.span)).count(".grad")
+    text = re.sub(r"\.grad\.numpy\(\)\.copy\(\)", "", place.text(statement.span))
+    operands = [side for node in ir.walk(statement) if _computes(node) for side in (node.left, node.right)]
+    return text.count(".grad") == sum(_is_view(side) for side in operands)
+
+
+def _computes(node: ir.Node) -> TypeGuard[ir.Binary]:
+    """Whether numpy makes a new array of what stands on both sides."""
+    return isinstance(node, ir.Binary) and node.operator in ("+", "-", "*", "/", "**")
+
+
+def _is_view(expr: ir.Expr) -> bool:
+    """Whether this is ``x.grad.numpy()``."""
+    if not isinstance(expr, ir.Call) or expr.args or expr.keywords or not isinstance(expr.func, ir.Attribute):
+        return False
+    owner = expr.func.value
+    return expr.func.attr == "numpy" and isinstance(owner, ir.Attribute) and owner.attr == "grad"
 
 
 def read_then_zero(place: Place) -> Iterator[Plan]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from warplint.ir import syntax as ir
+from warplint.kernels.arithmetic import BINARY
 from warplint.source.project import (
     UNKNOWN,
     Definition,
@@ -24,20 +25,6 @@ from warplint.source.regions import Region
 #: Values of the parameters of enclosing functions, by name.
 Closure = Mapping[str, object]
 
-_BINARY: dict[str, Callable[[Any, Any], Any]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-    "//": operator.floordiv,
-    "%": operator.mod,
-    "**": operator.pow,
-    "<<": operator.lshift,
-    ">>": operator.rshift,
-    "|": operator.or_,
-    "&": operator.and_,
-    "^": operator.xor,
-}
 _UNARY: dict[str, Callable[[Any], Any]] = {
     "-": operator.neg,
     "+": operator.pos,
@@ -115,7 +102,7 @@ class Constants:
             left = self.evaluate(module, expr.left, scope, closure, again)
             if left is UNKNOWN:
                 return UNKNOWN
-            return _apply(_BINARY.get(expr.operator), left, self.evaluate(module, expr.right, scope, closure, again))
+            return _apply(BINARY.get(expr.operator), left, self.evaluate(module, expr.right, scope, closure, again))
         if isinstance(expr, ir.Compare) and len(expr.operators) == 1:
             left = self.evaluate(module, expr.left, scope, closure, again)
             right = self.evaluate(module, expr.comparators[0], scope, closure, again)

@@ -17,6 +17,10 @@ _WARP_TYPES = re.compile(
     r")"
 )
 
+_HALF = re.compile(
+    r"warp\.(?:float16|bfloat16|half|(vec[234]|mat22|mat33|mat44|quat|transform|spatial_(?:vector|matrix))h)"
+)
+
 _WARP_CONSTANTS = re.compile(r"warp\.(?:[A-Z][A-Z0-9_]*|pi|e|half_pi|tau|inf|nan|phi|log2e|log10e|ln2|ln10)")
 
 # fmt: off
@@ -116,3 +120,13 @@ def _dtype_member(name: str) -> bool:
     """``warp.vec3.dtype`` and the like."""
     owner, _, attribute = name.rpartition(".")
     return attribute in ("dtype", "_wp_scalar_type_", "length", "shape") and bool(_WARP_TYPES.fullmatch(owner))
+
+
+def widened(name: str) -> str | None:
+    """The type of single precision that corresponds to Warp's type ``name`` of half precision; None for others.
+
+    A number of half precision has three digits, with which finite differences decide nothing. What an adjoint loses it
+    loses with any numbers.
+    """
+    found = _HALF.fullmatch(name)
+    return None if found is None else f"{found[1]}f" if found[1] else "float32"

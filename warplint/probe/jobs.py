@@ -9,6 +9,7 @@ from typing import Any
 from warplint.ir.facts import Finding
 from warplint.ir.programs import Check, DefinitionRef, KernelProgram, TapeProgram
 from warplint.ir.spans import Location
+from warplint.probe.allowed import widened
 from warplint.probe.options import ProbeOptions
 from warplint.probe.slices import Refused, Slice, Slicer
 from warplint.records import dataclass
@@ -16,6 +17,8 @@ from warplint.source.project import Project
 
 #: Questions whose answer needs the kernel itself.
 _ABOUT_KERNELS = ("launch", "jacobian")
+#: The checks that finite differences decide.
+_DIFFERENCES = ("gradient", "finite-adjoint", "zero-adjoint")
 #: How many calling kernels are tried when a func alone could not be decided.
 _CALLERS = 2
 #: A func that was decided alone is also looked at through its callers where the script has at most so many lines: it
@@ -149,7 +152,7 @@ def _kernel_job(
         return Job("", None, json.dumps(alone | {"question": program.question}))
 
     def cut(refs: Sequence[DefinitionRef]) -> tuple[list[str], Slice]:
-        slicer = Slicer(project, options.allow_native, flagged, options.allow_import)
+        slicer = Slicer(project, options.allow_native, flagged, options.allow_import, check in _DIFFERENCES)
         slicer.options(program.kernel.path)
         names = [slicer.add(ref) for ref in refs]
         return names, slicer.finish()
@@ -197,7 +200,11 @@ def _kernel_job(
         # whether the targets behind the first are all the kernels that call it, and small enough to look at in any case
         "callers": whole and made.text.count("\n") <= _LINES,
     }
-    return Job(made.text, made.twin, json.dumps(plan | admitted(made, options)), bool(made.folders))
+    says = admitted(made, options)
+    if check == "finite-adjoint" and any(widened(f"warp.{name}") for name in made.assumed):
+        # a guard that keeps a number of single precision from zero may be zero in half precision
+        says["guessed"] = [*made.guessed, *(name for name in made.assumed if widened(f"warp.{name}"))]
+    return Job(made.text, made.twin, json.dumps(plan | says), bool(made.folders))
 
 
 def admitted(made: Slice, options: ProbeOptions) -> dict[str, object]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from warplint.ir import syntax as ir
 from warplint.probe import wishes
-from warplint.probe.allowed import IMPORTABLE, may_call, may_name, may_read
+from warplint.probe.allowed import IMPORTABLE, may_call, may_name, may_read, widened
 from warplint.probe.factory_values import FactoryValues
 from warplint.probe.folding import Thing, Unfolded
 from warplint.probe.records import record_fields
@@ -305,8 +305,9 @@ class Names(FactoryValues):
         resolved = self._project.resolve(place.module, root, place.scope)
         if isinstance(resolved, External):
             # The rest of the chain means outside what it meant where it stood.
-            written = self._external(resolved.name, root.id)
-            used = 0
+            wide = self._wide(".".join([resolved.name, *(attribute.attr for attribute in attributes)]))
+            written = wide or self._external(resolved.name, root.id)
+            used = len(attributes) if wide else 0
         else:
             prefix: ir.Expr = root
             used = 0
@@ -333,7 +334,7 @@ class Names(FactoryValues):
     def _written(self, resolved: Resolved, prefix: ir.Expr, place: Place) -> str:
         dotted = ir.dotted(prefix) or "..."
         if isinstance(resolved, External):
-            return self._external(resolved.name, dotted.rpartition(".")[2])
+            return self._wide(resolved.name) or self._external(resolved.name, dotted.rpartition(".")[2])
         if isinstance(resolved, Definition):
             if isinstance(resolved.node, ir.FunctionDef) or self._kind(resolved):
                 return self._definition(resolved, place.closure)
@@ -358,6 +359,18 @@ class Names(FactoryValues):
                 text = self._rewritten(value, replace(place, scope=scope))
                 return text if element is None else self._element(prefix.id, text, element)
         raise Refused(f"it cannot be told what `{dotted}` is")
+
+    def element_type(self, name: str) -> str:
+        """What Warp's type ``name`` (``vec3f``) is in the script."""
+        return self._wide(f"warp.{name}") or name
+
+    def _wide(self, name: str) -> str | None:
+        """What stands for a type of half precision, where something does."""
+        wide = widened(canonical(name)) if self._widens else None
+        if wide is None:
+            return None
+        self._assumed[name.rpartition(".")[2]] = wide
+        return self._external(f"warp.{wide}", wide)
 
     def _external(self, name: str, written: str) -> str:
         """Makes something from outside the project available under the name ``written``, if that is free."""

@@ -63,10 +63,12 @@ class Place:
 class Script(abc.ABC):
     """The definitions and constants of a script in the order that they need, and how others are added."""
 
-    def __init__(self, project: Project, imports: Imports | None = None) -> None:
+    def __init__(self, project: Project, imports: Imports | None = None, widens: bool = False) -> None:
         self._project = project
         # what may be imported from the project and elsewhere; None: nothing
         self._imports = imports
+        # whether numbers of half precision are of single precision in the script; not where some may be imported
+        self._widens = widens and imports is None
         self._items: dict[object, Item] = {}
         self._order: list[Item] = []
         self._taken: set[str] = {WARP}

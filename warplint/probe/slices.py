@@ -61,8 +61,9 @@ class Slicer(Classes):
         allow_native: bool = False,
         flagged: Sequence[Iterable[Location]] = (),
         allow_import: bool = False,
+        widens: bool = False,
     ) -> None:
-        super().__init__(project, Imports() if allow_import else None)
+        super().__init__(project, Imports() if allow_import else None, widens)
         self._allow_native = allow_native
         self._made_kernels = {}
         # the places of mark 0, of mark 1, ...

@@ -40,7 +40,7 @@ def tape_job(program: TapeProgram, check: Check, project: Project, options: Prob
     """The job of a tape program. Raises Refused where a kernel cannot be cut out of its source."""
     if len(program.operations) > _MOST_OPERATIONS:
         raise Refused(f"the program has {len(program.operations)} operations")
-    writer = _Writer(Slicer(project, options.allow_native, allow_import=options.allow_import))
+    writer = _Writer(Slicer(project, options.allow_native, allow_import=options.allow_import, widens=True))
     operations = [writer.operation(operation) for operation in program.operations]
     plan = {
         "kind": "tape",
@@ -89,6 +89,8 @@ class _Writer:
     def operation(self, operation: Operation) -> dict[str, object]:
         if isinstance(operation, Allocate):
             dtype = operation.dtype
+            if isinstance(dtype, str):
+                dtype = self.slicer.element_type(dtype)
             return {
                 "op": "allocate",
                 "array": operation.array,

@@ -130,7 +130,7 @@ def _job(asked: Asked, project: Project, options: ProbeOptions) -> tuple[Job, li
 def _cut(asked: Asked, positions: Sequence[int], project: Project, options: ProbeOptions) -> tuple[str, Slice]:
     """The name of the target in its script, and the script, with a mark for each of the subjects at ``positions``."""
     flagged: list[tuple[Location, ...]] = [(asked.subjects[position].whole,) for position in positions]
-    slicer = Slicer(project, options.allow_native, flagged, options.allow_import)
+    slicer = Slicer(project, options.allow_native, flagged, options.allow_import, widens=True)
     alone = all(asked.subjects[position].role == "func" for position in positions)
     slicer.options(asked.target.path, differentiated=alone)
     return slicer.add(asked.target), slicer.finish()

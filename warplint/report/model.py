@@ -90,11 +90,21 @@ def problem_line(problem: Problem) -> str:
 
 
 def evidence_line(finding: Finding) -> str:
-    """The verdict with where it was reached and what was seen."""
+    """The verdict with where it was reached and what was seen, at how many inputs, and how exact that is."""
     evidence = finding.evidence
     where = f" on {evidence.device}" if evidence.device else ""
     where += f", Warp {evidence.warp_version}" if evidence.warp_version else ""
-    return f"{evidence.verdict}{where}: {evidence.detail}"
+    return f"{evidence.verdict}{where}: {evidence.detail}{_exactness(finding)}"
+
+
+def _exactness(finding: Finding) -> str:
+    """How far finite differences may be off, and how many sets of inputs they were taken at, where they confirm."""
+    numbers = finding.evidence.numbers
+    error, inputs, wrong = (numbers.get(name) for name in ("estimated_error", "inputs", "wrong"))
+    if finding.evidence.verdict != "confirmed" or not isinstance(error, float) or not isinstance(inputs, int):
+        return ""
+    count = f"{wrong} of {inputs}" if isinstance(wrong, int) and wrong != inputs else str(inputs)
+    return f" (differences ± {error:.1g}, at {count} set{'s' if inputs != 1 else ''} of inputs)"
 
 
 def evidence_and_reach(finding: Finding) -> str:

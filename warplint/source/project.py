@@ -62,6 +62,8 @@ class Project(Files):
     ) -> None:
         super().__init__(reader, roots, precise_reader, precise)
         self._members: dict[tuple[Module, str], Resolved] = {}
+        # Those that are just being found.
+        self._pending: set[tuple[Module, str]] = set()
         # What was found outside the project, by the module, the scope and the name.
         self._external: dict[object, External] = {}
 
@@ -156,7 +158,9 @@ class Project(Files):
         known = self._members.get(key)
         if known is None:
             self._members[key] = UNKNOWN  # what a cycle of imports comes back to
+            self._pending.add(key)
             known = self._members[key] = self._member(module, name, None)
+            self._pending.discard(key)
         return known
 
     def _member(self, module: Module, name: str, site: ir.Name | None) -> Resolved:
@@ -180,8 +184,8 @@ class Project(Files):
             exported = target.exports(name)
             if exported is None:
                 return UNKNOWN
-            if not exported:
-                continue
+            if not exported or (target, name) in self._pending:
+                continue  # a module that imports the name from here binds nothing else to it
             through = self.member(target, name)
             if through is not UNKNOWN or target.binds(name) or not target.complete:
                 return through
@@ -292,12 +296,13 @@ class Project(Files):
             if (alias or imported) != name:
                 continue
             target = self.find(source, module, statement.level > 0)
-            if target is not None and target is not module:
+            circular = target is not None and (target, imported) in self._pending
+            if target is not None and target is not module and not circular:
                 return self.member(target, imported)
             submodule = self._submodule(source, imported, module, statement.level > 0)  # perhaps without `__init__`
             if submodule is not None:
                 return ModuleRef(submodule)
-            if target is module or not source:
+            if target is module or circular or not source:
                 return UNKNOWN
             return External(canonical(f"{source}.{imported}"))
         return UNKNOWN

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from warplint.probe.worker.inputs import Arguments, Leaf, views
+from warplint.probe.worker.inputs import Arguments, Leaf, is_half, views
 from warplint.probe.worker.isolate import Stage, ending_after
 from warplint.probe.worker.numerics import Estimate, differentiate, judge
 
@@ -27,6 +27,7 @@ _REVERSE = 3.0
 _TIMES_FORWARD = 300.0
 CHANGES_NOTHING = "the launch changes no float array"
 READS_NOTHING = "the launch reads no float array"
+_HALF = "finite differences are too rough for numbers of half precision"
 
 
 class Buffer:
@@ -88,9 +89,16 @@ class Comparison:
 
 def nothing_to_differentiate(arguments: Arguments) -> str:
     """Why a launch with such arguments has no gradient, whatever it does; empty where it may have one."""
+    if _halves(arguments):
+        return ""
     if not arguments.leaves:
         return CHANGES_NOTHING
     return "" if any(leaf.read for leaf in arguments.leaves) else READS_NOTHING
+
+
+def _halves(arguments: Arguments) -> bool:
+    """Whether some arrays are of half precision: they have gradients, which are compared with nothing."""
+    return any(is_half(array.dtype) for array in arguments.arrays)
 
 
 class Experiment:
@@ -230,9 +238,9 @@ class Experiment:
         """
         base = self.choose_outputs()
         if not self.outputs:
-            return Comparison(problem=CHANGES_NOTHING)
+            return Comparison(problem=_HALF if _halves(self.arguments) else CHANGES_NOTHING)
         if not any(leaf.read for leaf in self.leaves):
-            return Comparison(problem=READS_NOTHING)
+            return Comparison(problem=_HALF if _halves(self.arguments) else READS_NOTHING)
         finite = np.isfinite(base)
         if not finite.all():
             if not directed or not finite.any():

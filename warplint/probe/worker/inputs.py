@@ -456,6 +456,13 @@ def _differentiable(dtype: Any) -> bool:
     return scalar in (float, wp.float32, wp.float64)
 
 
+def is_half(dtype: Any) -> bool:
+    """Whether elements of this type hold numbers of half precision."""
+    if hasattr(dtype, "vars") and hasattr(dtype, "cls"):
+        return any(is_half(variable.type) for variable in dtype.vars.values())
+    return getattr(dtype, "_wp_scalar_type_", dtype) in (wp.float16, getattr(wp, "bfloat16", wp.float16))
+
+
 def _numpy(scalar: Any) -> Any:
     return types.warp_type_to_np_dtype.get({int: wp.int32, float: wp.float32}.get(scalar, scalar), np.float32)
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from warplint.probe.worker import clock
+from warplint.probe.worker import clock, confine
 from warplint.records import dataclass
 
 PR_SET_PDEATHSIG = 1
@@ -294,6 +294,9 @@ def _child(
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         if memory_mb is not None:
             limit(memory_mb, seconds)
+            confine.without_network()
+        if not leader:
+            confine.without_processes()
         stage.connect(pipe)
         _write(pipe, json.dumps(work(stage)).encode())
         code = 0
