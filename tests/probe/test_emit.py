@@ -134,6 +134,43 @@ def test_kernels(tmp_path: Path, run: Run, kernel_cache: Path) -> None:
         emit(findings[5], Project(read), ProbeOptions(device="cpu", cache_dir=kernel_cache))
 
 
+_MISSING = """
+import warp as wp
+
+
+@wp.struct
+class Pair:
+    a: float
+    b: wp.vec3
+
+
+@wp.kernel
+def rounded(pairs: wp.array(dtype=Pair), out: wp.array(dtype=float)):
+    i = wp.tid()
+    out[i] = wp.round(pairs[i].b[1] * 3.0)
+
+
+@wp.kernel
+def in_place(x: wp.array(dtype=float)):
+    i = wp.tid()
+    x[i] = wp.floor(x[i] * 2.0)
+"""
+
+
+def test_missing_derivatives(tmp_path: Path, run: Run, kernel_cache: Path) -> None:
+    path = tmp_path / "kernels.py"
+    path.write_text(_MISSING)
+    names = ["rounded", "in_place"]
+    findings = [finding(path, KernelProgram(DefinitionRef(path, name), ()), "zero-adjoint") for name in names]
+    assert [one.verdict for one in run(findings)] == ["confirmed"] * 2
+    made = scripts(findings, Project(read), ProbeOptions(device="cpu", cache_dir=kernel_cache))
+    for name, script in zip(names, made, strict=True):
+        assert script.text is not None, f"{name}: {script.problem}"
+        tape, difference = _printed(script.text, tmp_path)
+        assert tape == 0.0
+        assert abs(difference) > 0.1
+
+
 def test_tape_programs(tmp_path: Path, run: Run, kernel_cache: Path) -> None:
     make = Maker(tmp_path)
     findings = [
@@ -196,7 +233,14 @@ def test_no_script_hands_on_what_would_end_a_string_of_cpp(tmp_path: Path, kerne
     path.write_text(_QUOTING)
     names = re.findall(r"def (\w+)", _QUOTING)
     findings = [finding(path, KernelProgram(DefinitionRef(path, name), ())) for name in names]
-    made = scripts(findings, Project(read), ProbeOptions(device="cpu", cache_dir=kernel_cache))
+    options = ProbeOptions(device="cpu", cache_dir=kernel_cache)
+    seen = [
+        replace(one, evidence=two) for one, two in zip(findings, probe(findings, Project(read), options), strict=True)
+    ]
+    for told in write_scripts(seen, Project(read), options, tmp_path / "scripts")[:-1]:
+        assert told.evidence.reproduce is None
+        assert "no script stands alone for it" in told.evidence.detail and "quotation mark" in told.evidence.detail
+    made = scripts(findings, Project(read), options)
     for name, script in zip(names[:-1], made[:-1], strict=True):
         assert script.text is None, name
         assert "quotation mark" in script.problem, f"{name}: {script.problem}"

@@ -39,6 +39,7 @@ def emit(finding: Finding, project: Project, options: ProbeOptions | None = None
 
 def write_scripts(findings: Sequence[Finding], project: Project, options: ProbeOptions, folder: Path) -> list[Finding]:
     """Writes a script into ``folder`` for every finding that was decided; ``evidence.reproduce`` then is its path.
+    Where there is none, the evidence says why.
 
     Raises OSError where ``folder`` cannot be written to.
     """
@@ -49,9 +50,11 @@ def write_scripts(findings: Sequence[Finding], project: Project, options: ProbeO
     folder.mkdir(parents=True, exist_ok=True)
     taken: set[str] = set()
     for number, script in zip(decided, scripts([findings[k] for k in decided], project, options), strict=True):
-        if script.text is None:
-            continue
         finding = findings[number]
+        if script.text is None:
+            told = f"{finding.evidence.detail}; no script stands alone for it: {script.problem}"
+            result[number] = replace(finding, evidence=replace(finding.evidence, detail=told))
+            continue
         stem = f"{finding.rule}_{finding.location.path.stem}_{finding.location.span.line}"
         name, count = stem, 2
         while name in taken:

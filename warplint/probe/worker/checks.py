@@ -15,7 +15,7 @@ from warplint.probe.worker.isolate import Stage
 from warplint.probe.worker.numerics import Estimate
 
 #: How far inputs are moved to see whether anything depends on them: far beyond the next step of a rounded number.
-_MOVES = (0.73, -0.73, 1.9, -1.9)
+MOVES = (0.73, -0.73, 1.9, -1.9)
 
 #: How many components of one array are moved.
 _COMPONENTS = 12
@@ -68,7 +68,7 @@ def _silent(
         passive = float(experiment.weights[at])
     x = float(initial[index])
     tape = float(gradient[index])
-    for move in _MOVES:
+    for move in MOVES:
         moved = experiment.evaluate(leaf, name, index, x + move)
         if own is not None:
             # contents that only follow say nothing of the kernel

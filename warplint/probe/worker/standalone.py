@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from warplint.probe.worker.checks import MOVES, silent
 from warplint.probe.worker.compat import types
 from warplint.probe.worker.experiment import Compared, Experiment
 from warplint.probe.worker.handles import Unsupported, recipe
@@ -64,11 +65,18 @@ def main():
     tape.backward()
     gradient = float({tape_value})
 
-    # --- finite differences: the step at which they change least ---
-
     where = {where}
     moved = {moved}
     point = float(moved[where])
+{differences}
+
+if __name__ == "__main__":
+    main()
+"""
+
+_SMALL_STEPS = """
+    # --- finite differences: the step at which they change least ---
+
     differences = []
     for level in range(10):
         step = 0.06 * max(abs(point), 0.5) * 0.5**level
@@ -86,11 +94,28 @@ def main():
     print("d/d {label}")
     print(f"  tape:               {{gradient:.6g}}")
     print(f"  finite differences: {{differences[best]:.6g}}")
-
-
-if __name__ == "__main__":
-    main()
 """
+
+# Where a derivative is missing, what is rounded or chosen moves by steps: small ones may show nothing.
+_LONG_STEPS = """
+    # --- what the result changes by as the input moves far ---
+
+    launch()
+    before = result()
+    for step in {moves}:
+        moved[where] = point + step
+        launch()
+        change = float(np.dot(result() - before, weights))
+        moved[where] = point
+        if change != 0.0:
+            break
+
+    print("d/d {label}")
+    print(f"  tape:               {{gradient:.6g}}")
+    print(f"  finite differences: {{change / step:.6g}} (a step of {{step}})")
+"""
+
+_WORDS = _MAIN + _SMALL_STEPS + _LONG_STEPS
 
 
 def standalone(job: dict[str, Any], scratch: Path) -> dict[str, Any]:
@@ -111,25 +136,29 @@ def kernel_script(job: dict[str, Any], scratch: Path) -> str:
     worker = KernelJob({**job, "twin": None}, scratch, "cpu", 1e9)
     if worker.check in ("replay", "compile", "answer", "order"):
         raise Unsupported("this check compares no gradients")
+    profile = Profile(**verdict["profiles"][0])
+    if profile.guard:
+        raise Unsupported("its reverse sweep leaves an array, which nothing guards there")
     target = verdict["target"]
     kernel, _ = worker.compiled(target, worker.choices(target)[verdict["choice"]])
     refuse_quotes(job["script"], worker.module)
     usage = Usage(kernel)
     learn(usage, scratch)
-    profile = Profile(**verdict["profiles"][0])
     draw = Draw(usage, profile, "cpu")
     arguments = draw.arguments({argument.label: argument.type for argument in kernel.adj.args})
     if arguments.fixed:
         raise Unsupported("an id is packed in floats, and another run has other ids")
     experiment = Experiment(kernel, arguments, "cpu", profile.seed)
     stage = Stage(scratch / "stage-script")
-    comparison = experiment.compare(stage, directed=profile.directed)
+    missing = worker.check == "zero-adjoint"
+    comparison = silent(experiment, stage) if missing else experiment.compare(stage, directed=profile.directed)
     if not comparison.compared:
         raise Unsupported(comparison.problem or "nothing was compared")
     experiment.restore()
-    worst = max(comparison.compared, key=_worth)
+    told = verdict["numbers"].get("input") if missing else None
+    worst = max(comparison.compared, key=lambda one: (one.leaf == told, *_worth(one)))
     writer = Writer(
-        draw, (*re.findall(r"\w+", _MAIN), *re.findall(r"^(?:def|class) (\w+)", job["script"], re.MULTILINE))
+        draw, (*re.findall(r"\w+", _WORDS), *re.findall(r"^(?:def|class) (\w+)", job["script"], re.MULTILINE))
     )
     passed = [
         writer.value(argument.label, value, argument.type)
@@ -148,26 +177,37 @@ def kernel_script(job: dict[str, Any], scratch: Path) -> str:
         # a number that is passed does not say which of the float types was meant
         kinds_text = ", ".join(type_text(argument.type) for argument in kernel.adj.args)
         definitions += f"\nimport warp as wp\n\n{target} = wp.overload({target}, [{kinds_text}])\n"
-    launched, naming = known_as(launched, _MAIN, definitions)
+    launched, naming = known_as(launched, _WORDS, definitions)
     definitions = definitions.rstrip() + "\n" + (f"\n{naming}" if naming else "")
-    return definitions + _main(experiment, writer, worst, passed, launched)
+    return definitions + _main(experiment, writer, worst, passed, launched, _LONG_STEPS if missing else _SMALL_STEPS)
 
 
-def _main(experiment: Experiment, writer: Writer, worst: Compared, passed: list[str], kernel: str) -> str:
-    leaf = next(one for one in experiment.leaves if one.label == worst.leaf and worst.label.startswith(one.label + "["))
+def _main(
+    experiment: Experiment, writer: Writer, worst: Compared, passed: list[str], kernel: str, differences: str
+) -> str:
+    leaf = next(one for one in experiment.leaves if worst.label.startswith(one.label + "["))
     index, _, field = worst.label[len(leaf.label) + 1 :].partition("]")
     where = f"({', '.join(part.strip() for part in index.split(','))},)"
     name = writer.names[id(leaf.array)]
     path = "".join(f"[{part!r}]" for part in field.split(".") if part)
+    own = experiment.own(leaf, field)
+    if differences is _LONG_STEPS and own is not None:
+        contents = experiment._view(leaf, field)
+        at = tuple(int(part) for part in index.split(","))
+        place = own.start + int(np.ravel_multi_index(at, contents.shape))
+        elsewhere = float(contents[at]) + MOVES[0]
+        if np.isclose(experiment.evaluate(leaf, field, at, elsewhere)[place], elsewhere, rtol=1e-6, atol=0.0):
+            experiment.weights[place] = 0.0  # contents that only follow say nothing of the kernel
+        experiment.restore()
     weights, outputs, seeds, offset = [], [], [], 0
     for number, (output, part) in enumerate(experiment.outputs):
-        own = writer.names[id(output.array)]
+        array = writer.names[id(output.array)]
         inner = "".join(f"[{step!r}]" for step in part.split(".") if step)
         size = experiment._view(output, part).size
         shape = experiment._view(output, part).shape
         weights.append(f"weights_{number} = {data_text(experiment.weights[offset : offset + size])}")
-        outputs.append(f"{own}.numpy(){inner}")
-        seeds.append(f"{own}.grad.numpy(){inner}[...] = weights_{number}.reshape({shape})")
+        outputs.append(f"{array}.numpy(){inner}")
+        seeds.append(f"{array}.grad.numpy(){inner}[...] = weights_{number}.reshape({shape})")
         offset += size
     joined = ", ".join(f"weights_{number}" for number in range(len(outputs)))
     weights.append(f"weights = np.concatenate([{joined}])")
@@ -183,7 +223,7 @@ def _main(experiment: Experiment, writer: Writer, worst: Compared, passed: list[
         tape_value=f"{name}.grad.numpy(){path}[{where}]",
         where=where,
         moved=f"start[{[id(one) for one in experiment.arguments.arrays].index(id(leaf.array))}]{path}",
-        label=worst.label,
+        differences=differences.format(label=worst.label, moves=MOVES),
     )
 
 
