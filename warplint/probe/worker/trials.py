@@ -176,8 +176,8 @@ class Trials:
                     loaded, _ = self.compiled(target, choice, release=True)
                     # what leaves an array unseen may harm what comes after it
                     release = self._servant(loaded, twin, Usage(loaded))
-                guarded = replace(profile, guard=64)
-                outcome = self._attempt(release, guarded, left, waiting)
+                profile = replace(profile, guard=64)
+                outcome = self._attempt(release, profile, left, waiting)
                 release.close()
             if outcome.ended == "signal SIGPROF" and outcome.stage == "backward":
                 endless += 1
