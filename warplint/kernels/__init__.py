@@ -48,7 +48,7 @@ class Analysis:
         """The regions of a module that can hold a fact, in order."""
         return self._relevant.regions(module)
 
-    def module(self, module: Module, only: Region | None, kinds: frozenset[str] | None) -> Iterator[Fact]:
+    def module(self, module: Module, only: Region | None = None, kinds: frozenset[str] | None = None) -> Iterator[Fact]:
         """The facts of every kernel and func in a module, or in one of its ``regions``; see ``analyse``."""
         contracted = kinds is None or bool(kinds & contracts.KINDS)
         for region in self.regions(module) if only is None else (only,):
