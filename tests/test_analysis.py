@@ -94,10 +94,10 @@ def test_a_process_that_dies_while_loading_costs_nothing(tmp_path: Path, monkeyp
         path.write_text(IN_PLACE)
     outline, parent = Project.outline, os.getpid()
 
-    def deadly(project: Project, path: Path) -> object:
+    def deadly(project: Project, path: Path, names: frozenset[str]) -> object:
         if path == files[37] and os.getpid() != parent:
             os.kill(os.getpid(), signal.SIGKILL)
-        return outline(project, path)
+        return outline(project, path, names)
 
     monkeypatch.setattr(Project, "outline", deadly)
     results = analysis.analyse_files(files, open_project(), {}, jobs=2)
