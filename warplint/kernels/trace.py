@@ -194,6 +194,7 @@ class Trace:
     refusals: list[Refusal] = field(default_factory=list)
     samplings: list[Sampling] = field(default_factory=list)
     one_armed: list[Span] = field(default_factory=list)
+    _constants: dict[int, dict[int, object]] = field(default_factory=dict)
 
     def loops(self, frame: int) -> Iterator[int]:
         """The dynamic loops around a frame (itself included), innermost first."""
@@ -222,9 +223,35 @@ class Trace:
         return any(frame.is_loop for frame in self.frames)
 
     def exclusive(self, one: int, other: int) -> bool:
-        """Whether two frames are in opposite arms of one branch."""
+        """Whether two frames are in opposite arms of one branch, or in branches for one value that is another constant
+        in each."""
         arms = {frame.condition: frame.arm for frame in self.around(one) if frame.condition is not None}
-        return any(frame.condition in arms and arms[frame.condition] != frame.arm for frame in self.around(other))
+        if any(frame.condition in arms and arms[frame.condition] != frame.arm for frame in self.around(other)):
+            return True
+        here, there = self._selected(one), self._selected(other)
+        return any(number in there and there[number] != constant for number, constant in here.items())
+
+    def _selected(self, frame: int) -> dict[int, object]:
+        """The values (by their numbers) that are known constants in a frame, by the branches around it."""
+        if frame not in self._constants:
+            found: dict[int, object] = {}
+            for part in self.around(frame):
+                if part.condition is not None:
+                    found.update(self._equal(part.condition, part.arm))
+            self._constants[frame] = found
+        return self._constants[frame]
+
+    def _equal(self, condition: int, holds: bool) -> Iterator[tuple[int, object]]:
+        """What a condition says to be equal to a constant, if it holds or does not."""
+        operation = self.operations[condition]
+        if operation.name == "logic" and operation.detail == "and" and holds:
+            for operand in operation.operands:
+                yield from self._equal(operand, True)
+        elif operation.name == "compare" and operation.detail == ("==" if holds else "!="):
+            one, other = (self.operations[operand] for operand in operation.operands)
+            for value, constant in ((one, other), (other, one)):
+                if constant.name == "constant" and isinstance(constant.detail, (bool, int, float)):
+                    yield value.number, constant.detail
 
     def following(self, index: int) -> Iterator[Operation]:
         """The operations after one; those of a dynamic loop come round again."""
