@@ -25,7 +25,6 @@ import warp as wp
 
 from warplint.probe.worker.clock import SPENT
 from warplint.probe.worker.compat import builder, link_headers
-from warplint.probe.worker.handles import Unsupported
 from warplint.probe.worker.kernel_job import KernelJob
 from warplint.probe.worker.loading import DoesNotCompile, compile_kernel
 from warplint.probe.worker.tape_job import TapeJob
@@ -69,7 +68,8 @@ def build(jobs: Sequence[Mapping[str, Any]], scratch: Path, headers: Path) -> di
     try:
         with collecting() as sources:
             for job in jobs:
-                with _configured(), contextlib.suppress(DoesNotCompile, Unsupported):
+                # Whatever is wrong with a job shows when it runs, and must not hold up the others here.
+                with _configured(), contextlib.suppress(Exception):
                     _ask(job, scratch)
     finally:
         wp.config.kernel_cache_dir = str(kept)
